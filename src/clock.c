@@ -1,0 +1,45 @@
+/*
+ * clock.c
+ *	  What the wall clock can tell apart, and what to say when it fails.
+ */
+#include "postgres.h"
+
+#include "clock.h"
+
+uint32		fu_clock_tick = 1;
+
+/*
+ * Learn the clock's tick.  Linux without high-resolution timers reports the
+ * timer interrupt here (1 ms or more) although a reading is finer, so a tick
+ * of a millisecond or more is not believed.
+ */
+void
+fu_clock_init(void)
+{
+	struct timespec resolution;
+
+	if (clock_getres(CLOCK_REALTIME, &resolution) == 0 &&
+		resolution.tv_sec == 0 &&
+		resolution.tv_nsec > 1 && resolution.tv_nsec < (long) FU_NS_PER_MS)
+		fu_clock_tick = resolution.tv_nsec;
+}
+
+/*
+ * Raise the error for a clock that failed (its errno) or whose time no
+ * nanosecond counter holds (0).
+ */
+void
+fu_clock_fail(int clock_errno)
+{
+	if (clock_errno != 0)
+	{
+		errno = clock_errno;
+		ereport(ERROR,
+				(errcode(ERRCODE_SYSTEM_ERROR),
+				 errmsg("could not read the system clock: %m")));
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
+			 errmsg("system clock is out of range for a generated UUID"),
+			 errdetail("Its time must lie between the years 1970 and 2554.")));
+}

@@ -1,0 +1,135 @@
+/*
+ * entropy.c
+ *	  The registry of entropy sources, and the staging buffer of each.
+ */
+#include "postgres.h"
+
+#include "entropy.h"
+#include "settings.h"
+
+/* A session that makes a single id must not pay for 512. */
+#define FIRST_FILL_PIECES	8
+
+const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT] = {
+#define FU_ENTROPY_ROW(name) &fu_entropy_##name,
+	FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
+#undef FU_ENTROPY_ROW
+};
+
+EntropyStage fu_entropy_stages[FU_ENTROPY_COUNT];
+
+/* Process that the stages belong to. */
+int			fu_entropy_stage_pid = 0;
+
+/*
+ * The source that fast_uuid.source starts with: the first cryptographic one
+ * that works here.
+ */
+int
+fu_entropy_default(void)
+{
+	const char *why;
+
+	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+		if (fu_entropy_sources[i]->cryptographic &&
+			fu_entropy_sources[i]->available(&why))
+			return i;
+	return 0;
+}
+
+/*
+ * Index of the source of that name, which need not end in a zero byte and
+ * whose case does not matter (as in a setting); -1 where there is none.
+ */
+int
+fu_entropy_lookup(const char *name, size_t len)
+{
+	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	{
+		const char *candidate = fu_entropy_sources[i]->name;
+
+		if (strlen(candidate) == len && pg_strncasecmp(candidate, name, len) == 0)
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * "what failed: reason of errno." in a static buffer.
+ */
+const char *
+fu_entropy_errno_reason(const char *what)
+{
+	static char reason[256];
+
+	snprintf(reason, sizeof(reason), "%s failed: %m.", what);
+	return reason;
+}
+
+/*
+ * Wipe all that is staged and start again with small fills.
+ */
+void
+fu_entropy_discard(void)
+{
+	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	{
+		EntropyStage *stage = &fu_entropy_stages[i];
+
+		explicit_bzero(stage->pieces, stage->filled * sizeof(uint64));
+		memset(stage, 0, offsetof(EntropyStage, pieces));
+	}
+}
+
+/*
+ * Pieces to fetch next: few at first, then twice as many each time, up to
+ * fast_uuid.buffer_size.  Without a buffer just the one that is wanted.
+ */
+static uint32
+next_fill_size(const EntropyStage *stage)
+{
+	uint32		limit = fu_buffer_size / sizeof(uint64);
+	uint32		size = stage->fill_size == 0 ? FIRST_FILL_PIECES : stage->fill_size * 2;
+
+	return Max(Min(size, limit), 1);
+}
+
+/*
+ * Refill a stage that is empty, or that another process filled.  Raises an
+ * error, and leaves the stage empty, where the source cannot deliver.
+ */
+void
+fu_entropy_refill(int source)
+{
+	const EntropySource *from = fu_entropy_sources[source];
+	EntropyStage *stage = &fu_entropy_stages[source];
+	const char *why = NULL;
+	uint32		size;
+
+	if (fu_entropy_stage_pid != MyProcPid)
+	{
+		fu_entropy_discard();
+		fu_entropy_stage_pid = MyProcPid;
+	}
+
+	if (!stage->usable && !from->available(&why))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("entropy source \"%s\" cannot be used here", from->name),
+				 errdetail_internal("%s", why)));
+	stage->usable = true;
+
+	size = next_fill_size(stage);
+	stage->next = stage->filled = 0;
+
+	if (!from->fill((uint8 *) stage->pieces, size * sizeof(uint64), &why))
+	{
+		explicit_bzero(stage->pieces, size * sizeof(uint64));
+		ereport(ERROR,
+				(errcode(ERRCODE_SYSTEM_ERROR),
+				 errmsg("could not get random bytes from entropy source \"%s\"",
+						from->name),
+				 errdetail_internal("%s", why)));
+	}
+	stage->filled = stage->fill_size = size;
+}

@@ -1,0 +1,118 @@
+/*
+ * entropy.h
+ *	  Sources of randomness, and the staging of what they deliver.
+ *
+ *	  A source is one file, entropy_NAME.c, that defines fu_entropy_NAME, and
+ *	  one row in the list below.  The order of the rows is the order of
+ *	  preference for the default of fast_uuid.source.
+ */
+#ifndef FU_ENTROPY_H
+#define FU_ENTROPY_H
+
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+
+#define FU_ENTROPY_SOURCES(row) \
+	row(openssl) \
+	row(getrandom) \
+	row(urandom) \
+	row(xorshift)
+
+/* Limits of fast_uuid.buffer_size, in bytes. */
+#define FU_BUFFER_SIZE_DEFAULT	4096
+#define FU_BUFFER_SIZE_MAX		65536
+
+/*
+ * A source of randomness.  Its functions never raise an error: where they
+ * return false they set *why to a sentence (fit for DETAIL, in static memory)
+ * that says what failed and the system's reason.
+ */
+typedef struct EntropySource
+{
+	const char *name;			/* as in fast_uuid.source */
+	bool		cryptographic;	/* fit for ids that must not be guessed */
+
+	/* Can this build, on this machine, use the source at all? */
+	bool		(*available) (const char **why);
+
+	/* Fill len bytes, completely or not at all; len is a multiple of 8. */
+	bool		(*fill) (uint8 *buf, size_t len, const char **why);
+} EntropySource;
+
+/*
+ * Randomness of one source, fetched ahead, in pieces of 8 bytes.  Pieces
+ * before "next" have been handed out and are zero; those from "next" up to
+ * "filled" wait.  Static, so that staging cannot run out of memory.
+ */
+typedef struct EntropyStage
+{
+	uint32		next;
+	uint32		filled;
+	uint32		fill_size;		/* pieces of the latest fill; 0: none yet */
+	bool		usable;			/* available() has said yes */
+	uint64		pieces[FU_BUFFER_SIZE_MAX / sizeof(uint64)];
+} EntropyStage;
+
+enum
+{
+#define FU_ENTROPY_ROW(name) FU_ENTROPY_##name,
+	FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
+#undef FU_ENTROPY_ROW
+	FU_ENTROPY_COUNT
+};
+
+#define FU_ENTROPY_ROW(name) extern const EntropySource fu_entropy_##name;
+FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
+#undef FU_ENTROPY_ROW
+
+extern const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT];
+extern EntropyStage fu_entropy_stages[FU_ENTROPY_COUNT];
+extern int	fu_entropy_stage_pid;
+
+extern int	fu_entropy_default(void);
+extern int	fu_entropy_lookup(const char *name, size_t len);
+extern void fu_entropy_refill(int source);
+extern void fu_entropy_discard(void);
+
+extern const char *fu_entropy_errno_reason(const char *what);
+
+/*
+ * A word as the bytes of a source hold it: least significant byte first, so
+ * that a seeded generator gives the same ids on every machine.
+ */
+static inline uint64
+fu_entropy_le64(uint64 word)
+{
+#ifdef WORDS_BIGENDIAN
+	return pg_bswap64(word);
+#else
+	return word;
+#endif
+}
+
+/*
+ * Draw 64 random bits from a source (index into fu_entropy_sources).  The
+ * piece handed out is wiped from the stage.  Raises an error, and draws
+ * nothing, where the source fails.
+ *
+ * The process id is compared because a library preloaded in the postmaster
+ * takes its stages into every child: what was staged before a fork must not
+ * be handed out after it.
+ */
+static inline uint64
+fu_entropy_draw(int source)
+{
+	EntropyStage *stage = &fu_entropy_stages[source];
+	uint64		piece;
+
+	if (unlikely(stage->next == stage->filled ||
+				 fu_entropy_stage_pid != MyProcPid))
+		fu_entropy_refill(source);
+
+	piece = stage->pieces[stage->next];
+	stage->pieces[stage->next++] = 0;
+
+	return fu_entropy_le64(piece);
+}
+
+#endif							/* FU_ENTROPY_H */

@@ -1,0 +1,171 @@
+/*
+ * entropy_getrandom.c
+ *	  The kernel's getrandom(2): straight through the vDSO where the kernel
+ *	  offers it there, else through the C library.
+ *
+ *	  From the vDSO a request costs no system call: the kernel's generator
+ *	  runs in this process, on a state that the kernel wipes in a forked child
+ *	  and marks stale when its own generator is reseeded (Linux 6.11;
+ *	  Documentation/ABI/stable/vdso, vgetrandom).  The C library knows of it
+ *	  only since glibc 2.41, hence the direct call.
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "entropy.h"
+#include "settings.h"
+
+#if defined(__linux__)
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#define HAVE_GETRANDOM
+#elif defined(__FreeBSD__) || defined(__NetBSD__) || defined(__DragonFly__) || defined(__sun)
+#include <sys/random.h>
+#define HAVE_GETRANDOM
+#endif
+
+#ifdef HAVE_GETRANDOM
+
+/* Signals that may interrupt one request before it counts as failed. */
+#define EINTR_RETRIES	100
+
+#ifdef __linux__
+
+/* errors: negative errno values */
+typedef ssize_t (*VdsoGetrandom) (void *buf, size_t len, unsigned int flags,
+								  void *state, size_t state_len);
+
+/* Answer to a call with state_len of all ones (struct vgetrandom_opaque_params). */
+typedef struct VdsoParams
+{
+	uint32		state_size;
+	uint32		mmap_prot;
+	uint32		mmap_flags;
+	uint32		reserved[13];
+} VdsoParams;
+
+static VdsoGetrandom vdso_getrandom;	/* NULL: not there, or not usable */
+static void *vdso_state;
+static size_t vdso_state_size;
+
+/*
+ * Find the vDSO's function and map the state it wants; once a process (and
+ * what a postmaster has found serves its children).
+ */
+static void
+vdso_init(void)
+{
+	static bool done = false;
+	VdsoGetrandom function;
+	VdsoParams	params;
+	void	   *vdso;
+
+	if (done)
+		return;
+	done = true;
+
+	vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	if (vdso == NULL)
+		return;
+	function = (VdsoGetrandom) dlsym(vdso, "__vdso_getrandom");
+#if defined(__aarch64__) || defined(__s390x__)
+	if (function == NULL)
+		function = (VdsoGetrandom) dlsym(vdso, "__kernel_getrandom");
+#endif
+	if (function == NULL || function(NULL, 0, 0, &params, ~(size_t) 0) != 0)
+		return;
+
+	/* A mapping starts at a page, and the state must not straddle one. */
+	if (params.state_size > (uint32) sysconf(_SC_PAGESIZE))
+		return;
+	vdso_state = mmap(NULL, params.state_size, params.mmap_prot,
+					  params.mmap_flags, -1, 0);
+	if (vdso_state == MAP_FAILED)
+		return;
+	vdso_state_size = params.state_size;
+	vdso_getrandom = function;
+}
+#endif							/* __linux__ */
+
+/*
+ * One request, as getrandom(2): bytes delivered, or -1 and errno.
+ */
+static ssize_t
+request(uint8 *buf, size_t len)
+{
+#ifdef __linux__
+	if (!fu_vdso)
+		return syscall(SYS_getrandom, buf, len, 0);
+
+	vdso_init();
+	if (vdso_getrandom != NULL)
+	{
+		ssize_t		got = vdso_getrandom(buf, len, 0, vdso_state, vdso_state_size);
+
+		if (got >= 0)
+			return got;
+		errno = -got;
+		return -1;
+	}
+#endif
+	return getrandom(buf, len, 0);
+}
+
+static bool
+getrandom_fill(uint8 *buf, size_t len, const char **why)
+{
+	int			retries = EINTR_RETRIES;
+
+	while (len > 0)
+	{
+		ssize_t		got = request(buf, len);
+
+		if (got < 0 && errno == EINTR && retries-- > 0)
+			continue;
+		if (got <= 0)
+		{
+			*why = fu_entropy_errno_reason("getrandom");
+			return false;
+		}
+		buf += got;
+		len -= got;
+	}
+	return true;
+}
+
+static bool
+getrandom_available(const char **why)
+{
+	uint8		probe[8];
+	bool		available = getrandom_fill(probe, sizeof(probe), why);
+
+	explicit_bzero(probe, sizeof(probe));
+	return available;
+}
+
+#else							/* !HAVE_GETRANDOM */
+
+static bool
+getrandom_available(const char **why)
+{
+	*why = "This operating system has no getrandom function.";
+	return false;
+}
+
+static bool
+getrandom_fill(uint8 *buf pg_attribute_unused(), size_t len pg_attribute_unused(),
+			   const char **why)
+{
+	return getrandom_available(why);
+}
+#endif							/* HAVE_GETRANDOM */
+
+const EntropySource fu_entropy_getrandom = {
+	.name = "getrandom",
+	.cryptographic = true,
+	.available = getrandom_available,
+	.fill = getrandom_fill,
+};

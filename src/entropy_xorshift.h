@@ -1,0 +1,20 @@
+/*
+ * entropy_xorshift.h
+ *	  What the setting fast_uuid.seed and the source xorshift128+ share.
+ */
+#ifndef FU_ENTROPY_XORSHIFT_H
+#define FU_ENTROPY_XORSHIFT_H
+
+#include "xorshift128plus.h"
+
+typedef struct XorshiftGenerator
+{
+	bool		seeded;			/* by fast_uuid.seed, else from strong entropy */
+	uint64		seed;
+	int			started_by;		/* process id; 0: state is not set yet */
+	Xorshift128Plus state;
+} XorshiftGenerator;
+
+extern void fu_xorshift_use(XorshiftGenerator *generator);
+
+#endif							/* FU_ENTROPY_XORSHIFT_H */

@@ -1,0 +1,155 @@
+/*
+ * settings.c
+ *	  The fast_uuid.* settings: tables and hooks.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "entropy.h"
+#include "entropy_xorshift.h"
+#include "settings.h"
+
+int			fu_source;
+int			fu_buffer_size = FU_BUFFER_SIZE_DEFAULT;
+bool		fu_vdso = true;
+
+static char *seed_text;
+
+/* The registry's names in the form that an enum setting wants. */
+static struct config_enum_entry source_options[FU_ENTROPY_COUNT + 1];
+
+static bool
+source_check(int *newval, void **extra pg_attribute_unused(), GucSource source)
+{
+	const EntropySource *chosen = fu_entropy_sources[*newval];
+	const char *why;
+
+	/* The default must be accepted; where it cannot work, a call says so. */
+	if (source == PGC_S_DEFAULT || chosen->available(&why))
+		return true;
+
+	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
+	GUC_check_errmsg("entropy source \"%s\" cannot be used here", chosen->name);
+	GUC_check_errdetail("%s", why);
+	return false;
+}
+
+/*
+ * What was staged under the old size or implementation is not handed out
+ * under the new one.
+ */
+static void
+buffer_size_assign(int newval pg_attribute_unused(), void *extra pg_attribute_unused())
+{
+	fu_entropy_discard();
+}
+
+static void
+vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused())
+{
+	fu_entropy_discard();
+}
+
+/*
+ * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.
+ */
+static bool
+parse_seed(const char *text, uint64 *seed)
+{
+	bool		hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? text + 2 : text;
+	size_t		len = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+
+	if (len == 0 || digits[len] != '\0')
+		return false;
+	errno = 0;
+	*seed = strtoull(digits, NULL, hex ? 16 : 10);
+	return errno == 0;
+}
+
+/*
+ * The generator of a seed travels as the setting's "extra": when SET LOCAL or
+ * a function's SET ends, the server hands the earlier one back, which then
+ * goes on from where it was instead of repeating its numbers.
+ */
+static bool
+seed_check(char **newval, void **extra, GucSource source pg_attribute_unused())
+{
+	XorshiftGenerator *generator;
+	uint64		seed;
+
+	if (**newval == '\0')
+		return true;
+
+	if (!parse_seed(*newval, &seed))
+	{
+		GUC_check_errdetail("A seed is a whole number from 0 to 18446744073709551615, "
+							"or 0x and hexadecimal digits up to 0xffffffffffffffff.");
+		return false;
+	}
+	generator = guc_malloc(LOG, sizeof(XorshiftGenerator));
+	if (generator == NULL)
+		return false;
+	memset(generator, 0, sizeof(XorshiftGenerator));
+	generator->seeded = true;
+	generator->seed = seed;
+	*extra = generator;
+	return true;
+}
+
+static void
+seed_assign(const char *newval pg_attribute_unused(), void *extra)
+{
+	fu_xorshift_use(extra);
+	fu_entropy_discard();
+}
+
+void
+fu_settings_init(void)
+{
+	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	{
+		source_options[i].name = fu_entropy_sources[i]->name;
+		source_options[i].val = i;
+	}
+
+	DefineCustomEnumVariable("fast_uuid.source",
+							 "Entropy source of uuidv7_fast().",
+							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
+							 "\"xorshift128+\" is not: who sees its values can calculate the next.",
+							 &fu_source,
+							 fu_entropy_default(),
+							 source_options,
+							 PGC_USERSET, 0,
+							 source_check, NULL, NULL);
+
+	DefineCustomIntVariable("fast_uuid.buffer_size",
+							"Random bytes fetched ahead from an entropy source.",
+							"A value takes 8 bytes. The first fetch of a session is small, "
+							"each further one twice as large, up to this size. "
+							"With 0 every value asks the source.",
+							&fu_buffer_size,
+							FU_BUFFER_SIZE_DEFAULT, 0, FU_BUFFER_SIZE_MAX,
+							PGC_USERSET, GUC_UNIT_BYTE,
+							NULL, buffer_size_assign, NULL);
+
+	DefineCustomBoolVariable("fast_uuid.vdso",
+							 "Calls getrandom through the kernel's vDSO where it has one.",
+							 "Off: \"getrandom\" makes a system call for every fetch.",
+							 &fu_vdso,
+							 true,
+							 PGC_USERSET, 0,
+							 NULL, vdso_assign, NULL);
+
+	DefineCustomStringVariable("fast_uuid.seed",
+							   "64-bit seed of \"xorshift128+\".",
+							   "For test data that can be made again: who knows the seed knows the "
+							   "random bits, and two sessions with one seed draw the same. "
+							   "Empty: seeded from strong entropy.",
+							   &seed_text,
+							   "",
+							   PGC_SUSET, GUC_SUPERUSER_ONLY,
+							   seed_check, seed_assign, NULL);
+
+	MarkGUCPrefixReserved("fast_uuid");
+}

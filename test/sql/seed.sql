@@ -1,0 +1,49 @@
+-- A seed makes the random bits of xorshift128+ repeatable; time keeps the
+-- values apart.
+CREATE FUNCTION pg_temp.tails(made integer) RETURNS text[] LANGUAGE sql AS $$
+  SELECT array_agg(right(uuidv7_fast('xorshift128+')::text, 14)) FROM generate_series(1, made) $$;
+
+-- golden: lower 52 bits of xorshift128+ from 42, calculated with Python's integers
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(4);
+
+SET fast_uuid.seed = '0x2A';
+SELECT pg_temp.tails(1000) AS first \gset
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(1000) = :'first' AS same_seed_again,
+       pg_temp.tails(1000) <> :'first' AS going_on;
+SET fast_uuid.seed = '43';
+SELECT pg_temp.tails(1000) <> :'first' AS other_seed;
+
+-- whatever the size of the buffer
+SET fast_uuid.buffer_size = 0;
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(1000) = :'first' AS unbuffered;
+RESET fast_uuid.buffer_size;
+
+-- an inner SET that ends hands back the outer stream, which does not start again
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(8) AS before \gset
+BEGIN;
+SET LOCAL fast_uuid.seed = '42';
+SELECT pg_temp.tails(8) = :'before' AS inner_stream_starts;
+COMMIT;
+SELECT NOT pg_temp.tails(8) && :'before' AS outer_stream_goes_on;
+BEGIN;
+SET LOCAL fast_uuid.seed = '44';
+SELECT cardinality(pg_temp.tails(8)) AS inner_made;
+ROLLBACK;
+SELECT NOT pg_temp.tails(8) && :'before' AS outer_stream_goes_on;
+
+-- without a seed no two starts are alike
+SET fast_uuid.seed = '';
+SELECT pg_temp.tails(8) AS unseeded \gset
+RESET fast_uuid.seed;
+SELECT NOT pg_temp.tails(8) && :'unseeded' AND NOT pg_temp.tails(8) && :'first' AS different;
+
+-- the seed concerns no other source
+SET fast_uuid.seed = '42';
+SELECT right(uuidv7_fast('openssl')::text, 14) AS one \gset
+SET fast_uuid.seed = '42';
+SELECT right(uuidv7_fast('openssl')::text, 14) <> :'one' AS different;
+RESET fast_uuid.seed;

@@ -1,0 +1,201 @@
+/*
+ * test_xorshift.c
+ *	  xorshift128plus.h against calculations that share nothing with it.
+ *
+ *	  The state transition is linear over GF(2), so that it is a matrix T of
+ *	  128 x 128 bits; here it is built from its definition with shifts and
+ *	  multiplied out, without polynomials.
+ */
+#include "c.h"
+
+#include "xorshift128plus.h"
+#include "tap.h"
+
+#define BITS 128
+
+typedef struct
+{
+	uint64		column[BITS][2];	/* what T makes of each unit vector */
+} Matrix;
+
+static void
+apply(const Matrix *m, const uint64 in[2], uint64 out[2])
+{
+	uint64		sum[2] = {0, 0};
+
+	for (int i = 0; i < BITS; i++)
+		if (in[i / 64] >> (i % 64) & 1)
+			for (int w = 0; w < 2; w++)
+				sum[w] ^= m->column[i][w];
+	memcpy(out, sum, sizeof(sum));
+}
+
+static void
+square(Matrix *m)
+{
+	Matrix		old = *m;
+
+	for (int i = 0; i < BITS; i++)
+		apply(&old, old.column[i], m->column[i]);
+}
+
+/* One step of the linear engine (Vigna 2017, figure 1), shifts 23, 18, 5. */
+static void
+set_transition(Matrix *m)
+{
+	for (int i = 0; i < BITS; i++)
+	{
+		uint64		x = i < 64 ? UINT64CONST(1) << i : 0;
+		uint64		y = i < 64 ? 0 : UINT64CONST(1) << (i - 64);
+
+		x ^= x << 23;
+		m->column[i][0] = y;
+		m->column[i][1] = x ^ (x >> 18) ^ y ^ (y >> 5);
+	}
+}
+
+static void
+unit_vector(Xorshift128Plus *g, int i)
+{
+	g->s[0] = g->s[1] = 0;
+	g->s[i / 64] = UINT64CONST(1) << (i % 64);
+}
+
+static bool
+same(const Xorshift128Plus *g, const uint64 s[2])
+{
+	return g->s[0] == s[0] && g->s[1] == s[1];
+}
+
+/* Does the jump by "streams" do what the matrix does, on every unit vector? */
+static bool
+jumps_like(const Matrix *m, uint64 streams)
+{
+	for (int i = 0; i < BITS; i++)
+	{
+		Xorshift128Plus g;
+
+		unit_vector(&g, i);
+		xorshift128plus_jump(&g, streams);
+		if (!same(&g, m->column[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Is P(T) the zero matrix (Cayley and Hamilton)? */
+static bool
+annihilates(const Matrix *t, XorshiftPoly p)
+{
+	for (int i = 0; i < BITS; i++)
+	{
+		uint64		power[2] = {0, 0};
+		uint64		sum[2] = {0, 0};
+
+		power[i / 64] = UINT64CONST(1) << (i % 64);
+		for (int degree = 0; degree <= BITS; degree++)
+		{
+			bool		term = degree == BITS || (p.c[degree / 64] >> (degree % 64) & 1);
+
+			for (int w = 0; w < 2; w++)
+				sum[w] ^= term ? power[w] : 0;
+			apply(t, power, power);
+		}
+		if (sum[0] != 0 || sum[1] != 0)
+			return false;
+	}
+	return true;
+}
+
+int
+main(void)
+{
+	/* From the definitions in arbitrary-precision integers (Python). */
+	static const uint64 splitmix_0[] = {
+		UINT64CONST(0xe220a8397b1dcdaf), UINT64CONST(0x6e789e6aa1b965f4),
+	UINT64CONST(0x06c45d188009454f), UINT64CONST(0xf88bb8a8724c81ec)};
+	static const uint64 xorshift_42[] = {
+		UINT64CONST(0xe6c71559e2525f98), UINT64CONST(0xb058533f2de1e247),
+	UINT64CONST(0xb9ce3f9922d00c78), UINT64CONST(0xe388dbc5079ed02b)};
+
+	static Matrix t,
+				stream;
+	Xorshift128Plus g;
+	uint64		counter = 0;
+	uint64		state[2];
+	bool		equal = true;
+
+	for (int i = 0; i < 4; i++)
+		equal &= splitmix64_next(&counter) == splitmix_0[i];
+	ok(equal, "splitmix64 from 0");
+
+	equal = true;
+	xorshift128plus_seed(&g, 42);
+	for (int i = 0; i < 4; i++)
+		equal &= xorshift128plus_next(&g) == xorshift_42[i];
+	ok(equal, "xorshift128+ seeded with 42");
+
+	set_transition(&t);
+	equal = true;
+	xorshift128plus_seed(&g, 1);
+	memcpy(state, g.s, sizeof(state));
+	for (int i = 0; i < 1000; i++)
+	{
+		uint64		sum = state[0] + state[1];
+
+		equal &= xorshift128plus_next(&g) == sum;
+		apply(&t, state, state);
+		equal &= same(&g, state);
+	}
+	ok(equal, "a thousand steps as by the transition matrix");
+
+	ok(annihilates(&t, xorshift128plus_characteristic),
+	   "the characteristic polynomial annihilates the transition matrix");
+	ok(!annihilates(&t, xorshift128plus_stream),
+	   "another polynomial does not");
+
+	stream = t;
+	for (int i = 0; i < 64; i++)
+		square(&stream);
+
+	ok(jumps_like(&stream, 1), "a jump by one stream is the matrix squared 64 times");
+
+	/* The constant itself, applied term by term without the power. */
+	memset(state, 0, sizeof(state));
+	xorshift128plus_seed(&g, 7);
+	{
+		uint64		jumped[2];
+
+		apply(&stream, g.s, jumped);
+		for (int i = 0; i < BITS; i++)
+		{
+			if (xorshift128plus_stream.c[i / 64] >> (i % 64) & 1)
+				for (int w = 0; w < 2; w++)
+					state[w] ^= g.s[w];
+			(void) xorshift128plus_next(&g);
+		}
+		ok(state[0] == jumped[0] && state[1] == jumped[1],
+		   "the stream constant is x^(2^64) modulo the characteristic polynomial");
+	}
+
+	/* T^(2^64) squared 40 times more: a jump by 2^40 streams. */
+	for (int i = 0; i < 40; i++)
+		square(&stream);
+	ok(jumps_like(&stream, UINT64CONST(1) << 40), "a jump by 2^40 streams is 40 squarings more");
+
+	xorshift128plus_seed(&g, 3);
+	memcpy(state, g.s, sizeof(state));
+	for (int i = 0; i < 5; i++)
+		xorshift128plus_jump(&g, 1);
+	{
+		Xorshift128Plus at_once = {{state[0], state[1]}};
+
+		xorshift128plus_jump(&at_once, 5);
+		ok(same(&g, at_once.s), "five jumps by one stream are one jump by five");
+		at_once = (Xorshift128Plus) {{state[0], state[1]}};
+		xorshift128plus_jump(&at_once, 0);
+		ok(same(&at_once, state), "a jump by no stream changes nothing");
+	}
+
+	return done_testing();
+}
