@@ -1,0 +1,30 @@
+# What a person reads whose machine lacks something that the build needs.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL PG_CONFIG);
+
+command_fails_like([ 'make', 'PG_CONFIG=false' ],
+	qr/Install them \(Debian, Ubuntu: apt install postgresql-server-dev-all;/,
+	'without pg_config: a sentence that says what to install');
+command_fails_like([ 'make', 'PG_CONFIG=false', 'install' ],
+	qr/Install them/, 'make install without pg_config: the same');
+
+# The pg_config of libpq-dev without the server's headers.
+my $pg_config = PostgreSQL::Test::Utils::tempdir() . '/pg_config';
+append_to_file($pg_config,
+	"#!/bin/sh\ncase \$1 in --version) echo 'PostgreSQL 17.4 (Debian)';; --pgxs) echo /nonexistent/pgxs.mk;; esac\n");
+chmod(0755, $pg_config) or die "could not chmod: $!";
+command_fails_like([ 'make', "PG_CONFIG=$pg_config" ],
+	qr/apt install postgresql-server-dev-17;/, 'the sentence names the version where it is known');
+
+command_fails_like([ 'make', 'openssl-headers', 'CC=gcc -nostdinc' ],
+	qr/apt install libssl-dev;.*make WITH_OPENSSL=no/, 'without OpenSSL: what to install, or how to do without');
+command_ok([ 'make', 'openssl-headers', 'CC=gcc -nostdinc', 'WITH_OPENSSL=no' ],
+	'a build without OpenSSL does not ask for it');
+
+done_testing();
