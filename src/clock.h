@@ -22,7 +22,7 @@
 extern uint32 fu_clock_tick;
 
 extern void fu_clock_init(void);
-extern void fu_clock_fail(int clock_errno) pg_attribute_noreturn();
+extern void fu_clock_fail(int clock_errno);
 
 /*
  * Replace the digits below one tick, which carry no time, by random ones, so

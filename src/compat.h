@@ -9,6 +9,11 @@
 #include "fmgr.h"
 #include "utils/guc.h"
 
+/* Until 15 postgres.h brings the macros for text values itself. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 /* 18 lets a module name itself and its version (pg_get_loaded_modules). */
 #if PG_VERSION_NUM >= 180000
 #define FU_MODULE_MAGIC \

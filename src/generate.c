@@ -5,8 +5,8 @@
 #include "postgres.h"
 
 #include "clock.h"
+#include "compat.h"
 #include "entropy.h"
-#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "ordering.h"
 #include "settings.h"
