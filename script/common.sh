@@ -89,12 +89,21 @@ install_server()
 	find_version
 	if ! is_installed "postgresql-$version"; then
 		# Keep the package from creating and starting a server of its own.
+		trap allow_cluster EXIT
+		as_root mkdir -p "$(dirname "$no_cluster")"
 		as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
-		trap 'as_root rm -f "$no_cluster"' EXIT
 	fi
 	install_packages gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
+	if [ -e "$no_cluster" ]; then
+		allow_cluster
+		trap - EXIT
+	fi
+}
+
+allow_cluster()
+{
 	as_root rm -f "$no_cluster"
-	trap - EXIT
+	as_root rmdir --ignore-fail-on-non-empty "$(dirname "$no_cluster")"
 }
 
 # Run in the copy, as a user who may run a server.
