@@ -5,6 +5,7 @@
 # is installed beside the packages that are needed to build and run it.
 
 set -euo pipefail
+trap 'echo "$(basename "$0"): failed: $BASH_COMMAND" >&2' ERR
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
@@ -68,11 +69,9 @@ install_packages()
 # the distribution's own.
 find_version()
 {
-	local server
 	version=${PG_VERSION:-}
 	if [ -z "$version" ]; then
-		server=$(ls -d /usr/lib/postgresql/*/bin/postgres 2>/dev/null | sort -V | tail -n 1)
-		version=$(echo "$server" | cut -d / -f 5)
+		version=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | cut -d / -f 5 | sort -n | tail -n 1 || true)
 	fi
 	if [ -z "$version" ]; then
 		version=$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1)
