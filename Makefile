@@ -28,7 +28,8 @@ PROVE_TESTS = test/t/*.pl
 
 UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c)))
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
-EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES)
+BENCH_MODULES = bench/noop.so
+EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -58,12 +59,13 @@ endif
 # The sources under both compilers, with every warning an error.  The server's
 # headers count as system headers, and its own compiler flags are left out.
 STRICT = -O2 -Wall -Wextra -Werror $(PG_CPPFLAGS) -D_GNU_SOURCE -isystem $(includedir_server)
+WARNING_FILES = $(OBJS:.o=.c) $(TEST_MODULES:.so=.c) $(BENCH_MODULES:.so=.c)
 warnings:
 	@for cc in gcc clang; do \
-	  for file in $(OBJS:.o=.c) $(TEST_MODULES:.so=.c); do \
+	  for file in $(WARNING_FILES); do \
 	    $$cc $(STRICT) -c -o /dev/null $$file || exit 1; \
 	  done; \
-	  echo "$$cc: no warning in $(words $(OBJS) $(TEST_MODULES)) files"; \
+	  echo "$$cc: no warning in $(words $(WARNING_FILES)) files"; \
 	done
 
 # The pure parts, without a server, under the sanitizers.
@@ -72,9 +74,9 @@ unit: $(UNIT_TESTS)
 $(UNIT_TESTS): %: %.c $(wildcard src/*.h test/unit/*.h)
 	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc -o $@ $<
 
-# Libraries that only test/t loads into its servers.
+# Libraries that only test/t and the benchmark load into their servers.
 test-modules: $(TEST_MODULES)
-$(TEST_MODULES): %.so: %.c
+$(TEST_MODULES) $(BENCH_MODULES): %.so: %.c
 	$(CC) $(CFLAGS) $(CPPFLAGS) $(CFLAGS_SL) -shared -o $@ $<
 installcheck: test-modules
 

@@ -11,7 +11,8 @@ uint32		fu_clock_tick = 1;
 /*
  * Learn the clock's tick.  Linux without high-resolution timers reports the
  * timer interrupt here (1 ms or more) although a reading is finer, so a tick
- * of a millisecond or more is not believed.
+ * of a millisecond or more is not believed; nor is one by which a second
+ * cannot be divided.
  */
 void
 fu_clock_init(void)
@@ -20,7 +21,8 @@ fu_clock_init(void)
 
 	if (clock_getres(CLOCK_REALTIME, &resolution) == 0 &&
 		resolution.tv_sec == 0 &&
-		resolution.tv_nsec > 1 && resolution.tv_nsec < (long) FU_NS_PER_MS)
+		resolution.tv_nsec > 1 && resolution.tv_nsec < (long) FU_NS_PER_MS &&
+		FU_NS_PER_S % resolution.tv_nsec == 0)
 		fu_clock_tick = resolution.tv_nsec;
 }
 

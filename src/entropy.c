@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "entropy.h"
+#include "lib/stringinfo.h"
 #include "settings.h"
 
 /* A session that makes a single id must not pay for 512. */
@@ -52,6 +53,20 @@ fu_entropy_lookup(const char *name, size_t len)
 			return i;
 	}
 	return -1;
+}
+
+/*
+ * The sources' names, for a hint; palloc'd.
+ */
+char *
+fu_entropy_names(void)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", fu_entropy_sources[i]->name);
+	return names.data;
 }
 
 /*

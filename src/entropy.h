@@ -71,6 +71,7 @@ extern int	fu_entropy_stage_pid;
 
 extern int	fu_entropy_default(void);
 extern int	fu_entropy_lookup(const char *name, size_t len);
+extern char *fu_entropy_names(void);
 extern void fu_entropy_refill(int source);
 extern void fu_entropy_discard(void);
 

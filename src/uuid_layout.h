@@ -24,23 +24,28 @@
 #define FU_UUID_LEN			16
 #define FU_FRACTION_BITS	20
 #define FU_RANDOM_BITS		54
+#define FU_MS_PER_S			1000
 #define FU_NS_PER_MS		UINT64CONST(1000000)
 #define FU_NS_PER_S			UINT64CONST(1000000000)
 
 /*
  * Write the version 7 UUID of a time and some random bits.
  *
- * unix_ms: milliseconds since 1970-01-01 UTC, below 2^48.
- * sub_ns: nanoseconds within that millisecond, 0 to 999999.
+ * sec: seconds since 1970-01-01 UTC, below 2^48 / 1000.
+ * nsec: nanoseconds within that second, 0 to 999999999.
  * random: its lower 54 bits are used.
+ *
+ * One division gives the millisecond of the second and, below it, the
+ * fraction: both are the integer parts of nsec / 10^6, the latter times 2^20.
  */
 static inline void
-fu_uuid_encode(unsigned char *uuid, uint64 unix_ms, uint32 sub_ns, uint64 random)
+fu_uuid_encode(unsigned char *uuid, uint64 sec, uint32 nsec, uint64 random)
 {
-	uint64		fraction = ((uint64) sub_ns << FU_FRACTION_BITS) / FU_NS_PER_MS;
-	uint64		high = unix_ms << 16 | UINT64CONST(0x7000) | fraction >> 8;
+	uint64		ms_and_fraction = ((uint64) nsec << FU_FRACTION_BITS) / FU_NS_PER_MS;
+	uint64		unix_ms = sec * FU_MS_PER_S + (ms_and_fraction >> FU_FRACTION_BITS);
+	uint64		high = unix_ms << 16 | UINT64CONST(0x7000) | (ms_and_fraction >> 8 & 0xFFF);
 	uint64		low = UINT64CONST(0x8000000000000000) |
-		(fraction & 0xFF) << FU_RANDOM_BITS |
+		(ms_and_fraction & 0xFF) << FU_RANDOM_BITS |
 		(random & ((UINT64CONST(1) << FU_RANDOM_BITS) - 1));
 
 	high = pg_hton64(high);

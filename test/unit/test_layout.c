@@ -13,7 +13,7 @@ encodes_to(uint64 unix_ms, uint32 sub_ns, uint64 random, const char *expected)
 	unsigned char uuid[FU_UUID_LEN];
 	char		text[2 * FU_UUID_LEN + 1];
 
-	fu_uuid_encode(uuid, unix_ms, sub_ns, random);
+	fu_uuid_encode(uuid, unix_ms / 1000, unix_ms % 1000 * 1000000 + sub_ns, random);
 	for (int i = 0; i < FU_UUID_LEN; i++)
 		sprintf(text + 2 * i, "%02x", uuid[i]);
 	if (strcmp(text, expected) == 0)
@@ -24,12 +24,12 @@ encodes_to(uint64 unix_ms, uint32 sub_ns, uint64 random, const char *expected)
 
 /* Fraction of a value, read back bit by bit from the table in uuid_layout.h. */
 static uint32
-fraction_of(uint32 sub_ns)
+fraction_of(uint32 nsec)
 {
 	unsigned char uuid[FU_UUID_LEN];
 	uint32		fraction = 0;
 
-	fu_uuid_encode(uuid, 0, sub_ns, 0);
+	fu_uuid_encode(uuid, 0, nsec, 0);
 	for (int bit = 52; bit <= 73; bit++)
 		if (bit != 64 && bit != 65)
 			fraction = fraction << 1 | (uuid[bit / 8] >> (7 - bit % 8) & 1);
@@ -40,7 +40,9 @@ int
 main(void)
 {
 	bool		ascending = true,
-				core_bits = true;
+				core_bits = true,
+				every_ms = true,
+				milliseconds = true;
 	uint32		previous = 0;
 
 	/* 797702 ns is the first whose fraction is 0xCC363, the vector's 20 bits. */
@@ -56,16 +58,29 @@ main(void)
 	ok(encodes_to(1, 0, PG_UINT64_MAX, "000000000001700080" "3fffffffffffff"),
 	   "no random bit reaches time, version or variant");
 
+	for (uint32 ms = 0; ms < 1000; ms++)
+	{
+		char		expected[40];
+
+		sprintf(expected, "%012x70008000000000000000", 5000 + ms);
+		milliseconds &= encodes_to(5000 + ms, 0, 0, expected);
+		sprintf(expected, "%012x7fffbf80000000000000", 5000 + ms);
+		milliseconds &= encodes_to(5000 + ms, 999999, 0, expected);
+	}
+	ok(milliseconds, "the first and the last nanosecond of each millisecond are in it");
+
 	for (uint32 sub_ns = 0; sub_ns < 1000000; sub_ns++)
 	{
 		uint32		fraction = fraction_of(sub_ns);
 
 		ascending &= sub_ns == 0 || fraction > previous;
 		core_bits &= fraction >> 8 == (uint32) ((uint64) sub_ns * 4096 / 1000000);
+		every_ms &= fraction_of(999000000 + sub_ns) == fraction;
 		previous = fraction;
 	}
 	ok(ascending, "every nanosecond of a millisecond has a greater fraction than the one before");
 	ok(core_bits, "the upper 12 bits are sub_ns * 4096 / 10^6, as in PostgreSQL 18");
+	ok(every_ms, "the last millisecond of a second has the fractions of the first");
 
 	return done_testing();
 }
