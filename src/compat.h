@@ -6,6 +6,7 @@
 #ifndef FU_COMPAT_H
 #define FU_COMPAT_H
 
+#include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "utils/guc.h"
 
@@ -20,6 +21,13 @@
 	PG_MODULE_MAGIC_EXT(.name = "fast_uuid", .version = FU_VERSION)
 #else
 #define FU_MODULE_MAGIC PG_MODULE_MAGIC
+#endif
+
+/* Intervals can be infinite since 17. */
+#ifdef INTERVAL_NOT_FINITE
+#define FU_INTERVAL_NOT_FINITE(i) INTERVAL_NOT_FINITE(i)
+#else
+#define FU_INTERVAL_NOT_FINITE(i) false
 #endif
 
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */

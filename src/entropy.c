@@ -18,6 +18,7 @@ const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT] = {
 };
 
 EntropyStage fu_entropy_stages[FU_ENTROPY_COUNT];
+EntropyStats fu_entropy_stats[FU_ENTROPY_COUNT];
 
 /* Process that the stages belong to. */
 int			fu_entropy_stage_pid = 0;
@@ -56,17 +57,18 @@ fu_entropy_lookup(const char *name, size_t len)
 }
 
 /*
- * The sources' names, for a hint; palloc'd.
+ * The names of the sources in a set, for a hint; palloc'd.
  */
-char *
-fu_entropy_names(void)
+const char *
+fu_entropy_names(uint32 mask)
 {
 	StringInfoData names;
 
 	initStringInfo(&names);
 	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
-		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", fu_entropy_sources[i]->name);
-	return names.data;
+		if (mask >> i & 1)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", fu_entropy_sources[i]->name);
+	return names.len > 0 ? names.data : "none";
 }
 
 /*
@@ -110,41 +112,61 @@ next_fill_size(const EntropyStage *stage)
 }
 
 /*
+ * Raise an error unless the source may be used, by the DBA's word, and can.
+ */
+static void
+check_usable(int source)
+{
+	const EntropySource *from = fu_entropy_sources[source];
+	const char *why;
+
+	if (!(fu_allowed_sources >> source & 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg(FU_NOT_ALLOWED_MESSAGE, from->name),
+				 errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources))));
+	if (!from->available(&why))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg(FU_NOT_AVAILABLE_MESSAGE, from->name),
+				 errdetail_internal("%s", why)));
+}
+
+/*
  * Refill a stage that is empty, or that another process filled.  Raises an
  * error, and leaves the stage empty, where the source cannot deliver.
  */
 void
 fu_entropy_refill(int source)
 {
-	const EntropySource *from = fu_entropy_sources[source];
 	EntropyStage *stage = &fu_entropy_stages[source];
-	const char *why = NULL;
+	const char *why;
 	uint32		size;
 
 	if (fu_entropy_stage_pid != MyProcPid)
 	{
 		fu_entropy_discard();
+		memset(fu_entropy_stats, 0, sizeof(fu_entropy_stats));
 		fu_entropy_stage_pid = MyProcPid;
 	}
 
-	if (!stage->usable && !from->available(&why))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("entropy source \"%s\" cannot be used here", from->name),
-				 errdetail_internal("%s", why)));
+	if (!stage->usable)
+		check_usable(source);
 	stage->usable = true;
 
 	size = next_fill_size(stage);
 	stage->next = stage->filled = 0;
 
-	if (!from->fill((uint8 *) stage->pieces, size * sizeof(uint64), &why))
+	if (!fu_entropy_sources[source]->fill((uint8 *) stage->pieces, size * sizeof(uint64), &why))
 	{
 		explicit_bzero(stage->pieces, size * sizeof(uint64));
 		ereport(ERROR,
 				(errcode(ERRCODE_SYSTEM_ERROR),
 				 errmsg("could not get random bytes from entropy source \"%s\"",
-						from->name),
+						fu_entropy_sources[source]->name),
 				 errdetail_internal("%s", why)));
 	}
 	stage->filled = stage->fill_size = size;
+	fu_entropy_stats[source].refills++;
+	fu_entropy_stats[source].bytes += size * sizeof(uint64);
 }

@@ -9,8 +9,8 @@
 #ifndef FU_ENTROPY_H
 #define FU_ENTROPY_H
 
+#include "little_endian.h"
 #include "miscadmin.h"
-#include "port/pg_bswap.h"
 
 #define FU_ENTROPY_SOURCES(row) \
 	row(openssl) \
@@ -21,6 +21,9 @@
 /* Limits of fast_uuid.buffer_size, in bytes. */
 #define FU_BUFFER_SIZE_DEFAULT	4096
 #define FU_BUFFER_SIZE_MAX		65536
+
+/* A set of sources: bit i stands for that of index i. */
+#define FU_ENTROPY_ALL	((UINT32_C(1) << FU_ENTROPY_COUNT) - 1)
 
 /*
  * A source of randomness.  Its functions never raise an error: where they
@@ -37,6 +40,9 @@ typedef struct EntropySource
 
 	/* Fill len bytes, completely or not at all; len is a multiple of 8. */
 	bool		(*fill) (uint8 *buf, size_t len, const char **why);
+
+	/* How it is implemented on this machine; called where it is available. */
+	const char *(*describe) (void);
 } EntropySource;
 
 /*
@@ -49,9 +55,16 @@ typedef struct EntropyStage
 	uint32		next;
 	uint32		filled;
 	uint32		fill_size;		/* pieces of the latest fill; 0: none yet */
-	bool		usable;			/* available() has said yes */
+	bool		usable;			/* allowed, and available() has said yes */
 	uint64		pieces[FU_BUFFER_SIZE_MAX / sizeof(uint64)];
 } EntropyStage;
+
+/* What this session has fetched from a source. */
+typedef struct EntropyStats
+{
+	uint64		refills;
+	uint64		bytes;
+} EntropyStats;
 
 enum
 {
@@ -68,28 +81,15 @@ FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
 extern const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT];
 extern EntropyStage fu_entropy_stages[FU_ENTROPY_COUNT];
 extern int	fu_entropy_stage_pid;
+extern EntropyStats fu_entropy_stats[FU_ENTROPY_COUNT];
 
 extern int	fu_entropy_default(void);
 extern int	fu_entropy_lookup(const char *name, size_t len);
-extern char *fu_entropy_names(void);
+extern const char *fu_entropy_names(uint32 mask);
 extern void fu_entropy_refill(int source);
 extern void fu_entropy_discard(void);
 
 extern const char *fu_entropy_errno_reason(const char *what);
-
-/*
- * A word as the bytes of a source hold it: least significant byte first, so
- * that a seeded generator gives the same ids on every machine.
- */
-static inline uint64
-fu_entropy_le64(uint64 word)
-{
-#ifdef WORDS_BIGENDIAN
-	return pg_bswap64(word);
-#else
-	return word;
-#endif
-}
 
 /*
  * Draw 64 random bits from a source (index into fu_entropy_sources).  The
@@ -113,7 +113,7 @@ fu_entropy_draw(int source)
 	piece = stage->pieces[stage->next];
 	stage->pieces[stage->next++] = 0;
 
-	return fu_entropy_le64(piece);
+	return fu_le64(piece);
 }
 
 #endif							/* FU_ENTROPY_H */

@@ -146,6 +146,17 @@ getrandom_available(const char **why)
 	return available;
 }
 
+static const char *
+getrandom_describe(void)
+{
+#ifdef __linux__
+	vdso_init();
+	return fu_vdso && vdso_getrandom != NULL ? "vDSO" : "system call";
+#else
+	return "C library";
+#endif
+}
+
 #else							/* !HAVE_GETRANDOM */
 
 static bool
@@ -161,6 +172,12 @@ getrandom_fill(uint8 *buf pg_attribute_unused(), size_t len pg_attribute_unused(
 {
 	return getrandom_available(why);
 }
+
+static const char *
+getrandom_describe(void)
+{
+	return NULL;
+}
 #endif							/* HAVE_GETRANDOM */
 
 const EntropySource fu_entropy_getrandom = {
@@ -168,4 +185,5 @@ const EntropySource fu_entropy_getrandom = {
 	.cryptographic = true,
 	.available = getrandom_available,
 	.fill = getrandom_fill,
+	.describe = getrandom_describe,
 };

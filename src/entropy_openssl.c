@@ -9,7 +9,9 @@
 #include "entropy.h"
 
 #ifdef FU_WITH_OPENSSL
+#include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/rand.h>
 
 static bool
@@ -40,6 +42,21 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 	return false;
 }
 
+static const char *
+openssl_describe(void)
+{
+	static char text[128];
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+	bool		fips = EVP_default_properties_is_fips_enabled(NULL);
+#else
+	bool		fips = FIPS_mode();
+#endif
+
+	snprintf(text, sizeof(text), "%s, FIPS mode %s",
+			 OpenSSL_version(OPENSSL_VERSION), fips ? "on" : "off");
+	return text;
+}
+
 #else
 
 static bool
@@ -55,6 +72,12 @@ openssl_fill(uint8 *buf pg_attribute_unused(), size_t len pg_attribute_unused(),
 {
 	return openssl_available(why);
 }
+
+static const char *
+openssl_describe(void)
+{
+	return NULL;
+}
 #endif							/* FU_WITH_OPENSSL */
 
 const EntropySource fu_entropy_openssl = {
@@ -62,4 +85,5 @@ const EntropySource fu_entropy_openssl = {
 	.cryptographic = true,
 	.available = openssl_available,
 	.fill = openssl_fill,
+	.describe = openssl_describe,
 };

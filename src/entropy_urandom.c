@@ -89,9 +89,16 @@ urandom_fill(uint8 *buf, size_t len, const char **why)
 	return filled;
 }
 
+static const char *
+urandom_describe(void)
+{
+	return DEVICE;
+}
+
 const EntropySource fu_entropy_urandom = {
 	.name = "urandom",
 	.cryptographic = true,
 	.available = urandom_available,
 	.fill = urandom_fill,
+	.describe = urandom_describe,
 };

@@ -24,37 +24,42 @@ fu_xorshift_use(XorshiftGenerator *generator)
 }
 
 /*
- * A stream index that no other parallel worker of the session has, nor the
- * session itself (0).  The worker's number would not do: the workers of the
- * next query, and those that a rescan starts, have the same numbers.
+ * Index of the first of the streams (one a lane) that a parallel worker draws
+ * from; no other worker of the session has it, nor the session itself (0).
+ * The worker's number would not do: the workers of the next query, and those
+ * that a rescan starts, have the same numbers.
  */
 static uint64
-worker_stream(void)
+worker_streams(void)
 {
-	return (uint64) MyStartTimestamp << 13 | (MyProcPid & 0x1FFF);
+	uint64		process = (uint64) MyStartTimestamp << 10 | (MyProcPid & 0x3FF);
+
+	return process * FU_XORSHIFT_LANES;
 }
 
 static bool
 start(XorshiftGenerator *generator, const char **why)
 {
-	Xorshift128Plus *state = &generator->state;
+	Xorshift128Plus first;
 
 	if (generator->seeded)
 	{
-		xorshift128plus_seed(state, generator->seed);
+		xorshift128plus_seed(&first, generator->seed);
 		if (IsParallelWorker())
-			xorshift128plus_jump(state, worker_stream());
+			xorshift128plus_jump(&first, worker_streams());
 	}
 	else
 	{
-		/* The kernel answers in a microsecond; OpenSSL would first set itself up. */
+		/* The kernel answers at once; OpenSSL would first set itself up. */
 		do
 		{
-			if (!fu_entropy_getrandom.fill((uint8 *) state, sizeof(*state), why) &&
-				!pg_strong_random(state, sizeof(*state)))
+			if (!fu_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why) &&
+				!pg_strong_random(&first, sizeof(first)))
 				return false;
-		} while (state->s[0] == 0 && state->s[1] == 0);
+		} while (first.s[0] == 0 && first.s[1] == 0);
 	}
+	xorshift_lanes_start(&generator->lanes, first);
+	explicit_bzero(&first, sizeof(first));
 	generator->started_by = MyProcPid;
 	return true;
 }
@@ -68,21 +73,18 @@ xorshift_available(const char **why pg_attribute_unused())
 static bool
 xorshift_fill(uint8 *buf, size_t len, const char **why)
 {
-	Xorshift128Plus state;
-
 	/* A child that inherited a started generator must not repeat its numbers. */
 	if (current->started_by != MyProcPid && !start(current, why))
 		return false;
 
-	state = current->state;
-	for (size_t i = 0; i < len; i += sizeof(uint64))
-	{
-		uint64		word = fu_entropy_le64(xorshift128plus_next(&state));
-
-		memcpy(buf + i, &word, sizeof(word));
-	}
-	current->state = state;
+	xorshift_lanes_fill(&current->lanes, buf, len);
 	return true;
+}
+
+static const char *
+xorshift_describe(void)
+{
+	return current->seeded ? "seeded by fast_uuid.seed" : "seeded from strong entropy";
 }
 
 const EntropySource fu_entropy_xorshift = {
@@ -90,4 +92,5 @@ const EntropySource fu_entropy_xorshift = {
 	.cryptographic = false,
 	.available = xorshift_available,
 	.fill = xorshift_fill,
+	.describe = xorshift_describe,
 };

@@ -5,14 +5,14 @@
 #ifndef FU_ENTROPY_XORSHIFT_H
 #define FU_ENTROPY_XORSHIFT_H
 
-#include "xorshift128plus.h"
+#include "xorshift_lanes.h"
 
 typedef struct XorshiftGenerator
 {
 	bool		seeded;			/* by fast_uuid.seed, else from strong entropy */
 	uint64		seed;
-	int			started_by;		/* process id; 0: state is not set yet */
-	Xorshift128Plus state;
+	int			started_by;		/* process id; 0: lanes are not set yet */
+	XorshiftLanes lanes;
 } XorshiftGenerator;
 
 extern void fu_xorshift_use(XorshiftGenerator *generator);

@@ -1,38 +1,25 @@
 /*
  * generate.c
- *	  The SQL-callable generators.
+ *	  The SQL-callable generators of one value.
  */
 #include "postgres.h"
 
+#include "arguments.h"
 #include "clock.h"
 #include "compat.h"
+#include "convert.h"
 #include "entropy.h"
-#include "lib/stringinfo.h"
 #include "ordering.h"
-#include "settings.h"
-#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
 #include "utils/uuid.h"
 #include "uuid_layout.h"
 
+#define NS_PER_US 1000
+
 PG_FUNCTION_INFO_V1(uuidv7_fast);
-
-/*
- * Index of the source that an argument names.  Kept out of the way of calls
- * that name none.
- */
-static pg_noinline int
-source_argument(Datum argument)
-{
-	text	   *name = DatumGetTextPP(argument);
-	int			source = fu_entropy_lookup(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
-
-	if (source < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized entropy source \"%s\"", text_to_cstring(name)),
-				 errhint("Available values: %s.", fu_entropy_names())));
-	return source;
-}
+PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
+PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 
 /*
  * uuidv7_fast(source text DEFAULT NULL) returns uuid
@@ -46,7 +33,7 @@ source_argument(Datum argument)
 Datum
 uuidv7_fast(PG_FUNCTION_ARGS)
 {
-	int			source = PG_ARGISNULL(0) ? fu_source : source_argument(PG_GETARG_DATUM(0));
+	int			source = FU_GETARG_SOURCE(0);
 	struct timespec now;
 	uint64		random;
 	pg_uuid_t  *uuid;
@@ -54,9 +41,76 @@ uuidv7_fast(PG_FUNCTION_ARGS)
 	fu_clock_read(&now);
 	random = fu_entropy_draw(source);
 	fu_clock_fill_tick(&now, random >> FU_RANDOM_BITS);
-	fu_ordering_advance(&now);
+	fu_ordering_reserve(&now, 1);
 
 	uuid = palloc(sizeof(pg_uuid_t));
 	fu_uuid_encode(uuid->data, now.tv_sec, now.tv_nsec, random);
 	PG_RETURN_UUID_P(uuid);
+}
+
+/*
+ * A value of a given time: microseconds since 1970-01-01 UTC, and the
+ * nanoseconds below them (0 to 999).
+ */
+static Datum
+value_at(uint64 unix_us, uint32 ns, uint64 random)
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	fu_uuid_encode(uuid->data, unix_us / USECS_PER_SEC,
+				   unix_us % USECS_PER_SEC * NS_PER_US + ns, random);
+	return UUIDPGetDatum(uuid);
+}
+
+/*
+ * uuidv7_fast(shift interval, source text DEFAULT NULL) returns uuid
+ *
+ * A value of this moment shifted by an interval, as by uuidv7(shift) of
+ * PostgreSQL 18.  The time before the shift is one of the backend's order, so
+ * that values of one shift ascend; the shifted value is outside the order.
+ */
+Datum
+uuidv7_fast_shift(PG_FUNCTION_ARGS)
+{
+	int			source = FU_GETARG_SOURCE(1);
+	struct timespec now;
+	uint64		random;
+	TimestampTz ts;
+
+	fu_require_argument(fcinfo, 0, "shift");
+	if (FU_INTERVAL_NOT_FINITE(PG_GETARG_INTERVAL_P(0)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("interval out of range for UUID version 7"),
+				 errdetail("UUID version 7 does not support infinite intervals.")));
+
+	fu_clock_read(&now);
+	random = fu_entropy_draw(source);
+	fu_clock_fill_tick(&now, random >> FU_RANDOM_BITS);
+	fu_ordering_reserve(&now, 1);
+
+	ts = (TimestampTz) now.tv_sec * USECS_PER_SEC + now.tv_nsec / NS_PER_US - FU_UNIX_TO_POSTGRES_US;
+	ts = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
+												 TimestampTzGetDatum(ts),
+												 PG_GETARG_DATUM(0)));
+	return value_at(fu_unix_us(ts), now.tv_nsec % NS_PER_US, random);
+}
+
+/*
+ * uuidv7_fast_at(ts timestamptz, source text DEFAULT NULL) returns uuid
+ *
+ * A value of a given time, for rows that are older than their id.  The digits
+ * below a microsecond are random too.  Outside the order of the backend.
+ */
+Datum
+uuidv7_fast_at(PG_FUNCTION_ARGS)
+{
+	int			source = FU_GETARG_SOURCE(1);
+	uint64		unix_us;
+	uint64		random;
+
+	fu_require_argument(fcinfo, 0, "ts");
+	unix_us = fu_unix_us(PG_GETARG_TIMESTAMPTZ(0));
+	random = fu_entropy_draw(source);
+	return value_at(unix_us, (random >> FU_RANDOM_BITS) * NS_PER_US >> FU_TICK_FILL_BITS, random);
 }

@@ -4,20 +4,32 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "compat.h"
 #include "entropy.h"
 #include "entropy_xorshift.h"
 #include "settings.h"
+#include "utils/memutils.h"
+#include "utils/varlena.h"
 
 int			fu_source;
 int			fu_buffer_size = FU_BUFFER_SIZE_DEFAULT;
 bool		fu_vdso = true;
 
+uint32		fu_allowed_sources = FU_ENTROPY_ALL;
+
 static char *seed_text;
+static char *allowed_text;
 
 /* The registry's names in the form that an enum setting wants. */
 static struct config_enum_entry source_options[FU_ENTROPY_COUNT + 1];
 
+/*
+ * Check a source for the setting.  The fence is kept by every call; here it is
+ * for who sets a source by hand, to learn of it at once.  A configuration file
+ * may set the source before the fence that allows it, and a parallel worker
+ * must take over what its leader has.
+ */
 static bool
 source_check(int *newval, void **extra pg_attribute_unused(), GucSource source)
 {
@@ -25,13 +37,74 @@ source_check(int *newval, void **extra pg_attribute_unused(), GucSource source)
 	const char *why;
 
 	/* The default must be accepted; where it cannot work, a call says so. */
-	if (source == PGC_S_DEFAULT || chosen->available(&why))
+	if (source == PGC_S_DEFAULT || InitializingParallelWorker)
 		return true;
 
-	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
-	GUC_check_errmsg("entropy source \"%s\" cannot be used here", chosen->name);
-	GUC_check_errdetail("%s", why);
-	return false;
+	if (source == PGC_S_SESSION && !(fu_allowed_sources >> *newval & 1))
+	{
+		GUC_check_errcode(ERRCODE_INSUFFICIENT_PRIVILEGE);
+		GUC_check_errmsg(FU_NOT_ALLOWED_MESSAGE, chosen->name);
+		GUC_check_errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources));
+		return false;
+	}
+	if (!chosen->available(&why))
+	{
+		GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
+		GUC_check_errmsg(FU_NOT_AVAILABLE_MESSAGE, chosen->name);
+		GUC_check_errdetail("%s", why);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Read the list of allowed sources; the set of them is the setting's "extra".
+ */
+static bool
+allowed_check(char **newval, void **extra, GucSource source pg_attribute_unused())
+{
+	char	   *copy = pstrdup(*newval);
+	List	   *names;
+	ListCell   *cell;
+	uint32		allowed = 0;
+
+	if (!SplitGUCList(copy, ',', &names))
+	{
+		GUC_check_errdetail("The list of entropy sources is malformed.");
+		return false;
+	}
+	foreach(cell, names)
+	{
+		char	   *name = lfirst(cell);
+		int			index = fu_entropy_lookup(name, strlen(name));
+
+		if (index < 0)
+		{
+			GUC_check_errdetail("Unrecognized entropy source: \"%s\".", name);
+			GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
+			return false;
+		}
+		allowed |= UINT32_C(1) << index;
+	}
+	list_free(names);
+	pfree(copy);
+
+	*extra = guc_malloc(LOG, sizeof(uint32));
+	if (*extra == NULL)
+		return false;
+	*(uint32 *) *extra = allowed;
+	return true;
+}
+
+/*
+ * What is staged from a source that is no longer allowed must not be used, so
+ * that calls need to look at the fence only when they refill.
+ */
+static void
+allowed_assign(const char *newval pg_attribute_unused(), void *extra)
+{
+	fu_allowed_sources = *(uint32 *) extra;
+	fu_entropy_discard();
 }
 
 /*
@@ -112,6 +185,16 @@ fu_settings_init(void)
 		source_options[i].name = fu_entropy_sources[i]->name;
 		source_options[i].val = i;
 	}
+
+	/* Before the source, which is checked against it. */
+	DefineCustomStringVariable("fast_uuid.allowed_sources",
+							   "Entropy sources that may be used.",
+							   "A list; any other source is refused, as fast_uuid.source and in a call. "
+							   "Does not change fast_uuid.source: set that to an allowed one.",
+							   &allowed_text,
+							   MemoryContextStrdup(TopMemoryContext, fu_entropy_names(FU_ENTROPY_ALL)),
+							   PGC_SUSET, GUC_LIST_INPUT,
+							   allowed_check, allowed_assign, NULL);
 
 	DefineCustomEnumVariable("fast_uuid.source",
 							 "Entropy source of uuidv7_fast().",

@@ -8,6 +8,12 @@
 extern int	fu_source;			/* index into fu_entropy_sources */
 extern int	fu_buffer_size;		/* bytes */
 extern bool fu_vdso;
+extern uint32 fu_allowed_sources;	/* set of indexes into fu_entropy_sources */
+
+/* What a setting and a call say alike of a source. */
+#define FU_NOT_ALLOWED_MESSAGE		"entropy source \"%s\" is not allowed"
+#define FU_NOT_ALLOWED_HINT			"The setting fast_uuid.allowed_sources allows: %s."
+#define FU_NOT_AVAILABLE_MESSAGE	"entropy source \"%s\" cannot be used here"
 
 extern void fu_settings_init(void);
 

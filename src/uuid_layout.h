@@ -28,6 +28,38 @@
 #define FU_NS_PER_MS		UINT64CONST(1000000)
 #define FU_NS_PER_S			UINT64CONST(1000000000)
 
+/* The fixed bits, in the first and the second 8 bytes. */
+#define FU_VERSION_7		UINT64CONST(0x7000)
+#define FU_VARIANT_RFC		UINT64CONST(0x8000000000000000)
+#define FU_VARIANT_BIT		UINT64CONST(0x4000000000000000)
+
+/* First millisecond since 1970 that does not fit in 48 bits (year 10889). */
+#define FU_UNIX_MS_END		(INT64CONST(1) << 48)
+
+/*
+ * Write two words as the 16 bytes, most significant first.
+ */
+static inline void
+fu_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
+{
+	high = pg_hton64(high);
+	low = pg_hton64(low);
+	memcpy(uuid, &high, sizeof(high));
+	memcpy(uuid + sizeof(high), &low, sizeof(low));
+}
+
+/*
+ * Word of bytes 0-7 or 8-15.
+ */
+static inline uint64
+fu_uuid_read(const unsigned char *word)
+{
+	uint64		value;
+
+	memcpy(&value, word, sizeof(value));
+	return pg_ntoh64(value);
+}
+
 /*
  * Write the version 7 UUID of a time and some random bits.
  *
@@ -43,15 +75,59 @@ fu_uuid_encode(unsigned char *uuid, uint64 sec, uint32 nsec, uint64 random)
 {
 	uint64		ms_and_fraction = ((uint64) nsec << FU_FRACTION_BITS) / FU_NS_PER_MS;
 	uint64		unix_ms = sec * FU_MS_PER_S + (ms_and_fraction >> FU_FRACTION_BITS);
-	uint64		high = unix_ms << 16 | UINT64CONST(0x7000) | (ms_and_fraction >> 8 & 0xFFF);
-	uint64		low = UINT64CONST(0x8000000000000000) |
-		(ms_and_fraction & 0xFF) << FU_RANDOM_BITS |
-		(random & ((UINT64CONST(1) << FU_RANDOM_BITS) - 1));
 
-	high = pg_hton64(high);
-	low = pg_hton64(low);
-	memcpy(uuid, &high, sizeof(high));
-	memcpy(uuid + sizeof(high), &low, sizeof(low));
+	fu_uuid_write(uuid,
+				  unix_ms << 16 | FU_VERSION_7 | (ms_and_fraction >> 8 & 0xFFF),
+				  FU_VARIANT_RFC | (ms_and_fraction & 0xFF) << FU_RANDOM_BITS |
+				  (random & ((UINT64CONST(1) << FU_RANDOM_BITS) - 1)));
+}
+
+/*
+ * Write the smallest, or the largest, version 7 UUID of a millisecond.
+ */
+static inline void
+fu_uuid_min(unsigned char *uuid, uint64 unix_ms)
+{
+	fu_uuid_write(uuid, unix_ms << 16 | FU_VERSION_7, FU_VARIANT_RFC);
+}
+
+static inline void
+fu_uuid_max(unsigned char *uuid, uint64 unix_ms)
+{
+	fu_uuid_write(uuid, unix_ms << 16 | FU_VERSION_7 | 0xFFF, FU_VARIANT_RFC | (FU_VARIANT_BIT - 1));
+}
+
+/*
+ * Is it of version 7 and of the RFC's variant?
+ */
+static inline bool
+fu_uuid_is_v7(const unsigned char *uuid)
+{
+	return uuid[6] >> 4 == 7 && uuid[8] >> 6 == 2;
+}
+
+/*
+ * Milliseconds since 1970-01-01 UTC.
+ */
+static inline uint64
+fu_uuid_unix_ms(const unsigned char *uuid)
+{
+	return fu_uuid_read(uuid) >> 16;
+}
+
+/*
+ * Nanoseconds within the millisecond, 0 to 999999: of a value that was encoded
+ * here, just those.  Of another generator's, what its bits in that place say.
+ */
+static inline uint32
+fu_uuid_sub_ns(const unsigned char *uuid)
+{
+	uint64		fraction = (fu_uuid_read(uuid) & 0xFFF) << 8 |
+		(fu_uuid_read(uuid + 8) >> FU_RANDOM_BITS & 0xFF);
+	uint64		sub_ns = (fraction * FU_NS_PER_MS + (1 << FU_FRACTION_BITS) - 1) >> FU_FRACTION_BITS;
+
+	/* The two largest fractions are those of no nanosecond. */
+	return Min(sub_ns, FU_NS_PER_MS - 1);
 }
 
 #endif							/* FU_UUID_LAYOUT_H */

@@ -94,17 +94,33 @@ xorshift_poly_multiply(XorshiftPoly a, XorshiftPoly b)
 }
 
 /*
+ * Apply a polynomial in the state transition T: with x^n modulo the
+ * characteristic polynomial this is n steps at once.
+ */
+static inline void
+xorshift128plus_apply(Xorshift128Plus *g, XorshiftPoly poly)
+{
+	Xorshift128Plus sum = {{0, 0}};
+
+	for (int i = 0; i < 128; i++)
+	{
+		uint64		term = -(poly.c[i / 64] >> (i % 64) & 1);
+
+		sum.s[0] ^= g->s[0] & term;
+		sum.s[1] ^= g->s[1] & term;
+		(void) xorshift128plus_next(g);
+	}
+	*g = sum;
+}
+
+/*
  * Jump ahead by "streams" times 2^64 numbers: streams of different index do
- * not overlap within 2^64 numbers of each.  Takes some 20 microseconds.
- *
- * With T the state transition, this applies T^(streams * 2^64), calculated as
- * a polynomial in T: the stream constant to the power of "streams".
+ * not overlap within 2^64 numbers of each.
  */
 static inline void
 xorshift128plus_jump(Xorshift128Plus *g, uint64 streams)
 {
 	XorshiftPoly power = {{1, 0}};
-	Xorshift128Plus sum = {{0, 0}};
 
 	for (int i = 63; i >= 0; i--)
 	{
@@ -112,15 +128,7 @@ xorshift128plus_jump(Xorshift128Plus *g, uint64 streams)
 		if (streams >> i & 1)
 			power = xorshift_poly_multiply(power, xorshift128plus_stream);
 	}
-	for (int i = 0; i < 128; i++)
-	{
-		uint64		term = -(power.c[i / 64] >> (i % 64) & 1);
-
-		sum.s[0] ^= g->s[0] & term;
-		sum.s[1] ^= g->s[1] & term;
-		(void) xorshift128plus_next(g);
-	}
-	*g = sum;
+	xorshift128plus_apply(g, power);
 }
 
 #endif							/* FU_XORSHIFT128PLUS_H */

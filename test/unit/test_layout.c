@@ -42,7 +42,9 @@ main(void)
 	bool		ascending = true,
 				core_bits = true,
 				every_ms = true,
-				milliseconds = true;
+				milliseconds = true,
+				reads_back = true,
+				version_7_alone = true;
 	uint32		previous = 0;
 
 	/* 797702 ns is the first whose fraction is 0xCC363, the vector's 20 bits. */
@@ -81,6 +83,42 @@ main(void)
 	ok(ascending, "every nanosecond of a millisecond has a greater fraction than the one before");
 	ok(core_bits, "the upper 12 bits are sub_ns * 4096 / 10^6, as in PostgreSQL 18");
 	ok(every_ms, "the last millisecond of a second has the fractions of the first");
+
+	for (uint32 sub_ns = 0; sub_ns < 1000000; sub_ns++)
+	{
+		unsigned char uuid[FU_UUID_LEN];
+
+		fu_uuid_encode(uuid, 1234567890, 987000000 + sub_ns, PG_UINT64_MAX);
+		reads_back &= fu_uuid_is_v7(uuid) && fu_uuid_sub_ns(uuid) == sub_ns &&
+			fu_uuid_unix_ms(uuid) == UINT64CONST(1234567890987);
+	}
+	ok(reads_back, "every nanosecond is read back as it was written");
+
+	{
+		unsigned char low[FU_UUID_LEN];
+		unsigned char high[FU_UUID_LEN];
+		unsigned char other[FU_UUID_LEN];
+
+		fu_uuid_min(low, 77);
+		fu_uuid_encode(other, 0, 77000000, 0);
+		ok(memcmp(low, other, FU_UUID_LEN) == 0, "the smallest value is that of the first nanosecond without random bits");
+		fu_uuid_max(high, 77);
+		fu_uuid_encode(other, 0, 77999999, PG_UINT64_MAX);
+		ok(memcmp(high, other, FU_UUID_LEN) > 0, "the largest value is above that of the last nanosecond");
+		fu_uuid_min(other, 78);
+		ok(memcmp(high, other, FU_UUID_LEN) < 0, "and below the next millisecond");
+		ok(fu_uuid_is_v7(low) && fu_uuid_is_v7(high) && fu_uuid_sub_ns(high) == 999999,
+		   "both are of version 7 and of that millisecond");
+
+		for (int version = 0; version < 16; version++)
+			for (int variant = 0; variant < 4; variant++)
+			{
+				other[6] = version << 4 | 0xF;
+				other[8] = variant << 6 | 0x3F;
+				version_7_alone &= fu_uuid_is_v7(other) == (version == 7 && variant == 2);
+			}
+		ok(version_7_alone, "no other version or variant is taken for version 7");
+	}
 
 	return done_testing();
 }

@@ -2,15 +2,12 @@
  * test_order.c
  *	  ordering.h and the filling of clock.h: order whatever the clock does.
  */
-#include "c.h"
-
-#include <errno.h>
+#include "postgres.h"
 
 #include "clock.h"
-#include "ordering.h"
+#include "ordering.c"
 #include "tap.h"
 
-uint64		fu_ordering_last_ns = 0;
 uint32		fu_clock_tick = 1;
 
 void
@@ -26,7 +23,7 @@ next_at(uint64 ns)
 {
 	struct timespec now = {.tv_sec = ns / FU_NS_PER_S, .tv_nsec = ns % FU_NS_PER_S};
 
-	fu_ordering_advance(&now);
+	fu_ordering_reserve(&now, 1);
 	return now.tv_sec * FU_NS_PER_S + now.tv_nsec;
 }
 
@@ -44,6 +41,7 @@ main(void)
 {
 	const uint64 t = UINT64CONST(1800000000123456789);
 	const uint64 end_of_second = UINT64CONST(1800000099999999999);
+	const uint64 later = end_of_second + 100 * FU_NS_PER_S;
 	struct timespec now;
 	uint64		previous;
 	bool		strict = true,
@@ -56,6 +54,23 @@ main(void)
 	ok(next_at(t + 3) == t + 3, "a clock that has caught up is taken again");
 	ok(next_at(end_of_second) == end_of_second && next_at(t) == end_of_second + 1,
 	   "1 ns more may be the next second");
+	ok(fu_ordering_stats.set_backs == 2, "a clock set back is counted each time");
+	ok(fu_ordering_stats.largest_lead_ns == 3600 * FU_NS_PER_S + 1,
+	   "the largest lead is that over the earliest clock");
+	for (int i = 0; i < 10; i++)
+		(void) next_at(t + i * 1000000);
+	ok(fu_ordering_stats.set_backs == 2, "a clock that catches up is not set back again");
+	(void) next_at(t);
+	ok(fu_ordering_stats.set_backs == 3, "a clock that is set back while it catches up is");
+
+	now.tv_sec = end_of_second / FU_NS_PER_S + 1;
+	now.tv_nsec = 5000;
+	fu_ordering_reserve(&now, 100);
+	ok(now.tv_nsec == 5000, "a bulk call begins with the clock's time");
+	ok(next_at(end_of_second + 5002) == end_of_second + 1 + 5000 + 100,
+	   "the next value comes after those that a bulk call has set aside");
+	ok(fu_ordering_stats.set_backs == 3, "which does not count as a clock set back");
+
 	ok(filled(t, 512) == t, "a clock that counts nanoseconds is not filled");
 
 	/* A clock that counts microseconds, read a hundred times in each. */
@@ -63,7 +78,7 @@ main(void)
 	previous = fu_ordering_last_ns;
 	for (int i = 0; i < 100000; i++)
 	{
-		uint64		tick = end_of_second - end_of_second % 1000 + 1000 * (1 + i / 100);
+		uint64		tick = later - later % 1000 + 1000 * (1 + i / 100);
 		uint64		fill = (uint64) i * 2654435761u % (1 << FU_TICK_FILL_BITS);
 		uint64		reading = filled(tick, fill);
 		uint64		next = next_at(reading);

@@ -8,7 +8,7 @@
  */
 #include "c.h"
 
-#include "xorshift128plus.h"
+#include "xorshift_lanes.h"
 #include "tap.h"
 
 #define BITS 128
@@ -195,6 +195,44 @@ main(void)
 		at_once = (Xorshift128Plus) {{state[0], state[1]}};
 		xorshift128plus_jump(&at_once, 0);
 		ok(same(&at_once, state), "a jump by no stream changes nothing");
+	}
+
+	/* The lanes against eight generators stepped one by one. */
+	{
+		enum
+		{
+			WORDS = 8 * 100
+		};
+		static uint64 expected[WORDS];
+		static uint64 drawn[WORDS];
+		XorshiftLanes lanes;
+		bool		all_sizes = true;
+
+		xorshift128plus_seed(&g, 42);
+		for (int lane = 0; lane < 8; lane++)
+		{
+			Xorshift128Plus one = g;
+
+			xorshift128plus_jump(&one, lane);
+			for (int i = lane; i < WORDS; i += 8)
+				expected[i] = xorshift128plus_next(&one);
+		}
+		for (size_t words = 1; words <= 50; words++)
+		{
+			size_t		done = 0;
+
+			xorshift_lanes_start(&lanes, g);
+			while (done < WORDS)
+			{
+				size_t		now = Min(words, WORDS - done);
+
+				xorshift_lanes_fill(&lanes, (uint8 *) (drawn + done), now * 8);
+				done += now;
+			}
+			for (int i = 0; i < WORDS; i++)
+				all_sizes &= fu_le64(drawn[i]) == expected[i];
+		}
+		ok(all_sizes, "eight lanes give the same stream, drawn 1 to 50 words at a time");
 	}
 
 	return done_testing();

@@ -1,0 +1,57 @@
+/*
+ * arguments.c
+ *	  Checks of the generators' arguments.
+ */
+#include "postgres.h"
+
+#include "arguments.h"
+#include "compat.h"
+#include "entropy.h"
+#include "utils/builtins.h"
+
+/*
+ * Does this text begin as an interval does ('-1 hour', 'P1D', '@ 5 minutes')?
+ */
+static bool
+looks_like_interval(const char *text)
+{
+	text += strspn(text, " +-@Pp");
+	return *text >= '0' && *text <= '9';
+}
+
+/*
+ * Index of the source that an argument names.  Raises an error where there is
+ * none of that name.
+ */
+int
+fu_source_by_name(Datum argument)
+{
+	text	   *name = DatumGetTextPP(argument);
+	int			source = fu_entropy_lookup(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+
+	if (source < 0)
+	{
+		char	   *given = text_to_cstring(name);
+
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized entropy source \"%s\"", given),
+				 looks_like_interval(given) ?
+				 errhint("To shift the time, cast the argument to interval. Available sources: %s.",
+						 fu_entropy_names(FU_ENTROPY_ALL)) :
+				 errhint("Available sources: %s.", fu_entropy_names(FU_ENTROPY_ALL))));
+	}
+	return source;
+}
+
+/*
+ * Raise an error where argument n, of that name, is NULL.
+ */
+void
+fu_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
+{
+	if (PG_ARGISNULL(n))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"%s\" must not be null", name)));
+}

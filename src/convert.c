@@ -1,0 +1,87 @@
+/*
+ * convert.c
+ *	  Times in and out: the bounds of a millisecond, the time of a value.
+ */
+#include "postgres.h"
+
+#include "convert.h"
+#include "fmgr.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+#include "uuid_layout.h"
+
+#define US_PER_MS 1000
+
+PG_FUNCTION_INFO_V1(uuidv7_fast_min);
+PG_FUNCTION_INFO_V1(uuidv7_fast_max);
+PG_FUNCTION_INFO_V1(uuidv7_fast_timestamp);
+
+/*
+ * Microseconds since 1970-01-01 UTC.  Raises an error where the milliseconds do
+ * not fit in the 48 bits of a version 7 UUID (RFC 9562, section 5.7).
+ */
+uint64
+fu_unix_us(TimestampTz ts)
+{
+	/* Infinities are the greatest and the smallest number. */
+	if (ts < -FU_UNIX_TO_POSTGRES_US ||
+		ts >= FU_UNIX_MS_END * US_PER_MS - FU_UNIX_TO_POSTGRES_US)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range for UUID version 7"),
+				 errdetail("UUID version 7 supports timestamps from 1970-01-01 to approximately year 10889.")));
+	return ts + FU_UNIX_TO_POSTGRES_US;
+}
+
+static Datum
+bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *uuid, uint64 unix_ms))
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	bound(uuid->data, fu_unix_us(ts) / US_PER_MS);
+	return UUIDPGetDatum(uuid);
+}
+
+/*
+ * uuidv7_fast_min(ts timestamptz) returns uuid
+ *
+ * The smallest version 7 UUID of that millisecond, of any generator.
+ */
+Datum
+uuidv7_fast_min(PG_FUNCTION_ARGS)
+{
+	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fu_uuid_min);
+}
+
+/*
+ * uuidv7_fast_max(ts timestamptz) returns uuid
+ *
+ * The largest version 7 UUID of that millisecond, of any generator.
+ */
+Datum
+uuidv7_fast_max(PG_FUNCTION_ARGS)
+{
+	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fu_uuid_max);
+}
+
+/*
+ * uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
+ *		returns timestamptz
+ *
+ * The time of a version 7 UUID to the millisecond, or with sub_ms to the
+ * microsecond, which has a meaning only where the generator stored it.  NULL
+ * for any other version or variant.
+ */
+Datum
+uuidv7_fast_timestamp(PG_FUNCTION_ARGS)
+{
+	const unsigned char *uuid = PG_GETARG_UUID_P(0)->data;
+	uint64		unix_us;
+
+	if (!fu_uuid_is_v7(uuid))
+		PG_RETURN_NULL();
+	unix_us = fu_uuid_unix_ms(uuid) * US_PER_MS;
+	if (PG_GETARG_BOOL(1))
+		unix_us += fu_uuid_sub_ns(uuid) / 1000;
+	PG_RETURN_TIMESTAMPTZ((TimestampTz) unix_us - FU_UNIX_TO_POSTGRES_US);
+}

@@ -1,0 +1,117 @@
+/*
+ * inspect.c
+ *	  What a DBA can see: the sources, and what this session has done.
+ */
+#include "postgres.h"
+
+#include "clock.h"
+#include "entropy.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "ordering.h"
+#include "settings.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(fast_uuid_sources);
+PG_FUNCTION_INFO_V1(fast_uuid_stats);
+
+static void
+put_row(ReturnSetInfo *result, const Datum *values, const bool *nulls)
+{
+	tuplestore_putvalues(result->setResult, result->setDesc,
+						 unconstify(Datum *, values), unconstify(bool *, nulls));
+}
+
+/*
+ * fast_uuid_sources() returns table (name text, cryptographic boolean,
+ *		available boolean, allowed boolean, current boolean,
+ *		implementation text, why_not text)
+ */
+Datum
+fast_uuid_sources(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	{
+		const EntropySource *source = fu_entropy_sources[i];
+		const char *why_not = NULL;
+		bool		available = source->available(&why_not);
+		bool		allowed = fu_allowed_sources >> i & 1;
+		const char *implementation = available ? source->describe() : NULL;
+		Datum		values[7] = {0};
+		bool		nulls[7] = {false};
+
+		if (available && !allowed)
+			why_not = "Not in fast_uuid.allowed_sources.";
+
+		values[0] = CStringGetTextDatum(source->name);
+		values[1] = BoolGetDatum(source->cryptographic);
+		values[2] = BoolGetDatum(available);
+		values[3] = BoolGetDatum(allowed);
+		values[4] = BoolGetDatum(i == fu_source);
+		if (implementation != NULL)
+			values[5] = CStringGetTextDatum(implementation);
+		else
+			nulls[5] = true;
+		if (why_not != NULL)
+			values[6] = CStringGetTextDatum(why_not);
+		else
+			nulls[6] = true;
+		put_row(result, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+static Datum
+interval_of_ns(uint64 ns)
+{
+	Interval   *interval = palloc0(sizeof(Interval));
+
+	interval->time = ns / 1000;
+	return IntervalPGetDatum(interval);
+}
+
+/*
+ * fast_uuid_stats() returns table (kind text, name text, refills bigint,
+ *		bytes bigint, set_backs bigint, lead interval, largest_lead interval)
+ *
+ * A row for each source, then one for the order of values.
+ */
+Datum
+fast_uuid_stats(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	struct timespec now;
+	uint64		now_ns;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	{
+		Datum		values[7] = {0};
+		bool		nulls[7] = {false, false, false, false, true, true, true};
+
+		values[0] = CStringGetTextDatum("source");
+		values[1] = CStringGetTextDatum(fu_entropy_sources[i]->name);
+		values[2] = Int64GetDatum(fu_entropy_stats[i].refills);
+		values[3] = Int64GetDatum(fu_entropy_stats[i].bytes);
+		put_row(result, values, nulls);
+	}
+
+	fu_clock_read(&now);
+	now_ns = (uint64) now.tv_sec * FU_NS_PER_S + (uint64) now.tv_nsec;
+	{
+		Datum		values[7] = {0};
+		bool		nulls[7] = {false, false, true, true, false, false, false};
+
+		values[0] = CStringGetTextDatum("ordering");
+		values[1] = CStringGetTextDatum("session");
+		values[4] = Int64GetDatum(fu_ordering_stats.set_backs);
+		values[5] = interval_of_ns(fu_ordering_last_ns > now_ns ? fu_ordering_last_ns - now_ns : 0);
+		values[6] = interval_of_ns(fu_ordering_stats.largest_lead_ns);
+		put_row(result, values, nulls);
+	}
+	return (Datum) 0;
+}
