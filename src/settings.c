@@ -58,36 +58,61 @@ source_check(int *newval, void **extra pg_attribute_unused(), GucSource source)
 }
 
 /*
- * Read the list of allowed sources; the set of them is the setting's "extra".
+ * Set of the sources in a list; NULL in *wrong, or what is wrong with it.  What
+ * is wrong allows nothing.
  */
-static bool
-allowed_check(char **newval, void **extra, GucSource source pg_attribute_unused())
+static uint32
+parse_sources(const char *list, const char **wrong)
 {
-	char	   *copy = pstrdup(*newval);
 	List	   *names;
 	ListCell   *cell;
-	uint32		allowed = 0;
+	uint32		sources = 0;
 
-	if (!SplitGUCList(copy, ',', &names))
+	*wrong = NULL;
+	if (!SplitGUCList(pstrdup(list), ',', &names))
 	{
-		GUC_check_errdetail("The list of entropy sources is malformed.");
-		return false;
+		*wrong = "The list of entropy sources is malformed.";
+		return 0;
 	}
 	foreach(cell, names)
 	{
-		char	   *name = lfirst(cell);
+		const char *name = lfirst(cell);
 		int			index = fu_entropy_lookup(name, strlen(name));
 
-		if (index < 0)
-		{
-			GUC_check_errdetail("Unrecognized entropy source: \"%s\".", name);
-			GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
-			return false;
-		}
-		allowed |= UINT32_C(1) << index;
+		if (index >= 0)
+			sources |= UINT32_C(1) << index;
+		else
+			*wrong = psprintf("Unrecognized entropy source: \"%s\".", name);
 	}
-	list_free(names);
-	pfree(copy);
+	return sources;
+}
+
+/*
+ * Check the list of allowed sources; the set of them is the setting's "extra".
+ *
+ * Who sets it by hand gets an error for a typo.  From a configuration file, a
+ * database or a role, refusing the value would leave the default in force,
+ * which allows all: there a typo is a warning, and allows nothing.
+ */
+static bool
+allowed_check(char **newval, void **extra, GucSource source)
+{
+	const char *wrong;
+	uint32		allowed = parse_sources(*newval, &wrong);
+
+	if (wrong != NULL && source >= PGC_S_INTERACTIVE)
+	{
+		GUC_check_errdetail("%s", wrong);
+		GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
+		return false;
+	}
+	if (wrong != NULL)
+		ereport(WARNING,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("mistake in fast_uuid.allowed_sources: \"%s\"", *newval),
+				 errdetail("%s", wrong),
+				 errhint("Until it is mended, these entropy sources are allowed: %s.",
+						 fu_entropy_names(allowed))));
 
 	*extra = guc_malloc(LOG, sizeof(uint32));
 	if (*extra == NULL)

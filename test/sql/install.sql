@@ -1,10 +1,10 @@
 -- How the extension is installed, labelled and moved.
 SELECT extname, extrelocatable FROM pg_extension WHERE extname = 'fast_uuid';
 
--- volatile, parallel safe, callable by everybody, not strict
+-- generators are volatile, parallel safe, callable by everybody, not strict
 SELECT oid::regprocedure AS function, provolatile, proparallel, proisstrict, prosecdef,
        proacl IS NULL AS for_public, obj_description(oid) IS NOT NULL AS commented
-  FROM pg_proc WHERE proname LIKE 'uuidv7\_fast%' ORDER BY 1;
+  FROM pg_proc WHERE proname ~ '^(uuidv7_fast|fast_uuid)' ORDER BY 1;
 
 -- every object belongs to the extension
 SELECT pg_describe_object(classid, objid, 0) AS member

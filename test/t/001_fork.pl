@@ -41,12 +41,16 @@ $node->safe_psql('postgres', 'CREATE TABLE made (backend int, source text, n int
 my $per_source = 1_000_000 / $backends / @sources;
 my @running    = map {
 	my $backend = $_;
-	my $sql     = join '', map {
-		"INSERT INTO made SELECT $backend, '$_', n, uuidv7_fast('$_')"
-		  . " FROM generate_series(1, $per_source) AS n;\n"
-	} @sources;
-	IPC::Run::start([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ],
-		'<', \$sql);
+	IPC::Run::start(
+		[
+			'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
+			map {
+				( '-c',
+					"INSERT INTO made SELECT $backend, '$_', n, uuidv7_fast('$_')"
+					  . " FROM generate_series(1, $per_source) AS n")
+			} @sources
+		],
+		'<', '/dev/null');
 } 1 .. $backends;
 is(scalar(grep { !IPC::Run::finish($_) } @running), 0, "$backends backends made their values");
 

@@ -1,0 +1,107 @@
+-- Times in and out: uuidv7_fast_at, _min, _max and _timestamp.
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+CREATE FUNCTION pg_temp.try(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE answer text;
+BEGIN
+  EXECUTE command INTO answer;
+  RETURN coalesce(answer, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+
+-- the vector of RFC 9562, appendix A.6
+SELECT uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F') AS time,
+       uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F')
+         = 'Tuesday, February 22, 2022 2:22:22.00 PM GMT+05:00' AS as_in_the_rfc,
+       uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F', sub_ms => true) AS sub_ms;
+
+-- other versions and variants have no such time
+SELECT count(*) AS tried, count(uuidv7_fast_timestamp(id)) AS with_time,
+       string_agg(to_hex(version) || to_hex(variant), ' ' ORDER BY version, variant)
+         FILTER (WHERE uuidv7_fast_timestamp(id) IS NOT NULL) AS which
+  FROM generate_series(0, 15) AS version, generate_series(0, 15) AS variant,
+       CAST('017F22E2-79B0-' || to_hex(version) || 'CC3-' || to_hex(variant) || '8C4-DC0C0C07398F' AS uuid) AS id;
+SELECT uuidv7_fast_timestamp(gen_random_uuid()) IS NULL AS version_4,
+       uuidv7_fast_timestamp('C232AB00-9414-11EC-B3C8-9F6BDECED846') IS NULL AS version_1,
+       uuidv7_fast_timestamp('11111111-1111-1111-1111-111111111111') IS NULL AS no_variant,
+       uuidv7_fast_timestamp('00000000-0000-0000-0000-000000000000') IS NULL AS nil,
+       uuidv7_fast_timestamp('ffffffff-ffff-ffff-ffff-ffffffffffff') IS NULL AS max,
+       uuidv7_fast_timestamp(NULL) IS NULL AS null_id, uuidv7_fast_timestamp(uuidv7_fast(), NULL) IS NULL AS null_flag;
+
+-- the first and the last values there are
+SELECT ts, uuidv7_fast_min(ts) AS min, uuidv7_fast_max(ts) AS max,
+       uuidv7_fast_timestamp(uuidv7_fast_min(ts)) AS of_min, uuidv7_fast_timestamp(uuidv7_fast_max(ts), true) AS of_max
+  FROM unnest(ARRAY['1970-01-01', '1970-01-01 00:00:00.000999', '2022-02-22 19:22:22', '2026-11-20 12:34:56.789123',
+                    '2262-04-12', '2554-07-22', '9999-12-31 23:59:59.999999', '10888-12-31',
+                    '10889-08-02 05:31:50.655999']::timestamptz[]) AS ts;
+
+-- outside the range of a version 7 UUID
+SELECT function, ts, pg_temp.try(format('SELECT %s(%L::timestamptz)', function, ts))
+  FROM unnest(ARRAY['uuidv7_fast_at', 'uuidv7_fast_min', 'uuidv7_fast_max']) AS function,
+       unnest(ARRAY['1969-12-31 23:59:59.999999', '4713-01-01 BC', '10889-08-02 05:31:50.656', '294276-12-31',
+                    'infinity', '-infinity']) AS ts;
+SELECT uuidv7_fast_min('1969-12-31');
+SELECT pg_temp.try('SELECT uuidv7_fast_at(NULL)') AS at_null, uuidv7_fast_min(NULL) IS NULL AS min_null,
+       uuidv7_fast_max(NULL) IS NULL AS max_null;
+SELECT pg_temp.try('SELECT uuidv7_fast_at(now(), ''typo'')');
+
+-- a given time comes back to the microsecond, from every source
+SELECT source, count(*), count(DISTINCT id) AS different,
+       bool_and(uuidv7_fast_timestamp(id, true) = ts) AS same_microsecond,
+       bool_and(uuidv7_fast_timestamp(id) = date_trunc('milliseconds', ts)) AS same_millisecond,
+       bool_and(id BETWEEN uuidv7_fast_min(ts) AND uuidv7_fast_max(ts)) AS within_bounds
+  FROM unnest(ARRAY[NULL, 'openssl', 'getrandom', 'urandom', 'xorshift128+']) AS source,
+       generate_series(1, 2000) AS n,
+       LATERAL (SELECT timestamptz '1970-01-01' + n * interval '4 years 3 hours 0.001234 s' AS ts) AS given,
+       LATERAL (SELECT uuidv7_fast_at(ts, source) AS id) AS made
+ GROUP BY source ORDER BY source COLLATE "C" NULLS FIRST;
+-- values of one time differ, in the digits below the microsecond too
+SELECT count(DISTINCT uuidv7_fast_at('2024-01-01')) AS different,
+       count(DISTINCT substr(uuidv7_fast_at('2024-01-01')::text, 16, 7)) > 100 AS below_the_microsecond
+  FROM generate_series(1, 1000);
+-- and do not disturb the order
+SELECT uuidv7_fast() < uuidv7_fast() AND uuidv7_fast_at('9999-01-01') > uuidv7_fast() AS ascending,
+       uuidv7_fast_timestamp(uuidv7_fast()) < clock_timestamp() + interval '1 s' AS not_ahead;
+
+-- a hundred thousand values of now lie within the bounds of their millisecond,
+-- and have the microsecond of their making
+SELECT count(*) AS made,
+       bool_and(uuidv7_fast_min(before) <= id AND id <= uuidv7_fast_max(after)) AS within_bounds,
+       bool_and(uuidv7_fast_min(time) <= id AND id <= uuidv7_fast_max(time)) AS of_own_millisecond,
+       bool_and(sub_ms BETWEEN before AND after) AS in_time
+  FROM (SELECT id, before, after, uuidv7_fast_timestamp(id) AS time, uuidv7_fast_timestamp(id, true) AS sub_ms
+          FROM (SELECT clock_timestamp() AS before, uuidv7_fast() AS id, clock_timestamp() AS after
+                  FROM generate_series(1, 100000)) AS made) AS read;
+-- the same for the server's own uuidv7(), where it has one
+DO $$
+DECLARE good boolean := true;
+BEGIN
+  IF to_regprocedure('pg_catalog.uuidv7()') IS NOT NULL THEN
+    EXECUTE $query$
+      SELECT bool_and(uuidv7_fast_min(time) <= id AND id <= uuidv7_fast_max(time)
+                      AND time = uuid_extract_timestamp(id)
+                      AND sub_ms - before BETWEEN '-1 us' AND '1 s')
+        FROM (SELECT id, before, uuidv7_fast_timestamp(id) AS time, uuidv7_fast_timestamp(id, true) AS sub_ms
+                FROM (SELECT clock_timestamp() AS before, uuidv7() AS id
+                        FROM generate_series(1, 100000)) AS made) AS read $query$ INTO good;
+  END IF;
+  RAISE NOTICE 'bounds hold: %', good;
+END $$;
+-- values of both in turn interleave in the order of their time
+DO $$
+DECLARE good boolean := true;
+BEGIN
+  IF to_regprocedure('pg_catalog.uuidv7()') IS NOT NULL THEN
+    EXECUTE $query$
+      SELECT bool_and(substr(a::text, 1, 18) <= substr(b::text, 1, 18) AND substr(b::text, 1, 18) <= substr(c::text, 1, 18))
+        FROM (SELECT uuidv7_fast() AS a, clock_timestamp(), pg_sleep(0.000001), uuidv7() AS b, pg_sleep(0.000001), uuidv7_fast() AS c
+                FROM generate_series(1, 100)) AS made $query$ INTO good;
+  END IF;
+  RAISE NOTICE 'values of both interleave: %', good;
+END $$;
+
+-- bounds are constants to the planner, generators are not
+SELECT oid::regprocedure AS function, provolatile, proparallel, proisstrict
+  FROM pg_proc WHERE proname IN ('uuidv7_fast_at', 'uuidv7_fast_min', 'uuidv7_fast_max', 'uuidv7_fast_timestamp')
+ ORDER BY proname;

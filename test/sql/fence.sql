@@ -1,0 +1,99 @@
+-- fast_uuid.allowed_sources: a DBA's fence, and what an attacker gets past it.
+CREATE FUNCTION pg_temp.try(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE detail text; hint text;
+BEGIN
+  EXECUTE command;
+  RETURN 'accepted';
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(' / ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
+END $$;
+SELECT uuidv7_fast() IS NOT NULL AS library_loaded;
+SHOW fast_uuid.allowed_sources;
+
+-- the list
+SELECT list, pg_temp.try(format('SET fast_uuid.allowed_sources = %L', list))
+  FROM unnest(ARRAY['openssl', 'openssl,getrandom', ' OpenSSL , XORSHIFT128+ ', '', 'typo', 'openssl,typo',
+                    'openssl,', ',', 'openssl getrandom', '"openssl"', '"openssl']) AS list;
+-- or several values, as for any list
+SET fast_uuid.allowed_sources = openssl, 'getrandom';
+SHOW fast_uuid.allowed_sources;
+
+-- inside and outside, by setting and by argument, for every generator
+SELECT source, pg_temp.try(format('SET fast_uuid.source = %L', source)) AS setting,
+       pg_temp.try(format('SELECT uuidv7_fast(%L)', source)) AS argument
+  FROM unnest(ARRAY['openssl', 'getrandom', 'urandom', 'xorshift128+']) AS source;
+SELECT call, pg_temp.try(format('SELECT %s', format(call, 'urandom'))) AS outside,
+       pg_temp.try(format('SELECT %s', format(call, 'openssl'))) AS inside
+  FROM unnest(ARRAY['uuidv7_fast(interval ''1 h'', %L)', 'uuidv7_fast_at(now(), %L)', 'uuidv7_fast_array(3, %L)',
+                    'uuidv7_fast_set(3, %L)']) AS call;
+-- what was chosen, and staged, before the fence was drawn closer is refused as well
+SET fast_uuid.source = 'getrandom';
+SELECT uuidv7_fast() IS NOT NULL AS made;
+SET fast_uuid.allowed_sources = 'openssl';
+SELECT pg_temp.try('SELECT uuidv7_fast()');
+SELECT uuidv7_fast('openssl') IS NOT NULL AS made;
+SET fast_uuid.allowed_sources = '';
+SELECT pg_temp.try('SELECT uuidv7_fast()');
+RESET fast_uuid.allowed_sources;
+SELECT uuidv7_fast() IS NOT NULL AS made;
+RESET fast_uuid.source;
+SELECT name, allowed, current, why_not FROM fast_uuid_sources() ORDER BY name;
+BEGIN;
+SET LOCAL fast_uuid.allowed_sources = 'getrandom, openssl';
+SELECT name, allowed, current, why_not FROM fast_uuid_sources() ORDER BY name;
+ROLLBACK;
+
+-- A function that hands out secrets with the rights of its owner, and an
+-- attacker who calls it.
+CREATE ROLE regress_fast_uuid_attacker;
+CREATE FUNCTION hand_out() RETURNS uuid LANGUAGE sql SECURITY DEFINER
+  SET search_path = public, pg_temp AS 'SELECT uuidv7_fast()';
+CREATE FUNCTION hand_out_hardened() RETURNS uuid LANGUAGE sql SECURITY DEFINER
+  SET search_path = public, pg_temp SET fast_uuid.source = 'openssl' AS 'SELECT uuidv7_fast()';
+CREATE VIEW used AS SELECT string_agg(name, ',' ORDER BY name) AS sources
+  FROM fast_uuid_stats() WHERE refills > 0;
+GRANT SELECT ON used TO regress_fast_uuid_attacker;
+
+-- Without a fence: the attacker chooses the generator, but never its seed; a
+-- function that sets the source itself is not concerned.
+\c -
+SET ROLE regress_fast_uuid_attacker;
+SET fast_uuid.source = 'xorshift128+';
+SET fast_uuid.seed = '1';
+SELECT hand_out() IS NOT NULL AS made;
+SELECT * FROM used;
+SHOW fast_uuid.source;
+\c -
+SET ROLE regress_fast_uuid_attacker;
+SET fast_uuid.source = 'xorshift128+';
+SELECT hand_out_hardened() IS NOT NULL AS made;
+SELECT * FROM used;
+
+-- With the fence, as a DBA sets it for a database: neither before the library is
+-- loaded, nor after, nor by argument.
+RESET ROLE;
+SELECT current_database() AS database \gset
+ALTER DATABASE :"database" SET fast_uuid.allowed_sources = 'openssl, getrandom';
+\c -
+SET ROLE regress_fast_uuid_attacker;
+SET fast_uuid.source = 'xorshift128+';
+SET fast_uuid.seed = '1';
+SET fast_uuid.allowed_sources = 'xorshift128+';
+SELECT hand_out() IS NOT NULL AS made;
+SELECT * FROM used;
+SHOW fast_uuid.source;
+SHOW fast_uuid.allowed_sources;
+SET fast_uuid.source = 'xorshift128+';
+SET fast_uuid.allowed_sources = 'xorshift128+';
+SET fast_uuid.seed = '1';
+RESET fast_uuid.allowed_sources;
+SELECT uuidv7_fast('xorshift128+');
+SELECT hand_out() IS NOT NULL AS made;
+SELECT * FROM used;
+RESET ROLE;
+ALTER DATABASE :"database" RESET fast_uuid.allowed_sources;
+
+DROP VIEW used;
+DROP FUNCTION hand_out(), hand_out_hardened();
+DROP ROLE regress_fast_uuid_attacker;

@@ -1,0 +1,54 @@
+-- What a DBA can see: sources, this session's statistics, the benchmark.
+\c -
+SELECT name, cryptographic, available, allowed, current, why_not FROM fast_uuid_sources();
+SELECT name, implementation ~ CASE name
+         WHEN 'openssl' THEN '^OpenSSL .*, FIPS mode (on|off)$'
+         WHEN 'getrandom' THEN '^(vDSO|system call)$'
+         WHEN 'urandom' THEN '^/dev/urandom$'
+         ELSE '^seeded from strong entropy$' END AS described
+  FROM fast_uuid_sources();
+SET fast_uuid.vdso = off;
+SET fast_uuid.seed = '7';
+SET fast_uuid.source = 'urandom';
+SELECT name, current, CASE WHEN name IN ('getrandom', 'xorshift128+') THEN implementation END AS implementation
+  FROM fast_uuid_sources();
+
+-- refills: 64 bytes at first, doubling to the size of the buffer
+\c -
+SELECT * FROM fast_uuid_stats();
+SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9);
+SELECT count(uuidv7_fast('getrandom')) FROM generate_series(1, 10000);
+SET fast_uuid.buffer_size = 100;
+SELECT count(uuidv7_fast('xorshift128+')) FROM generate_series(1, 100);
+SET fast_uuid.buffer_size = 0;
+SELECT cardinality(uuidv7_fast_array(33, 'openssl'));
+SELECT kind, name, refills, bytes, set_backs, lead < interval '1 ms' AS no_lead, largest_lead < interval '1 ms' AS never_a_lead
+  FROM fast_uuid_stats();
+
+-- the benchmark: a row for each source, implementation and size
+SELECT source, count(*) = 4 * count(DISTINCT implementation) AS four_sizes,
+       array_agg(DISTINCT bytes) AS bytes, bool_and(ns_per_request > 0 AND mb_per_second > 0) AS measured
+  FROM fast_uuid_benchmark(1) GROUP BY source ORDER BY source;
+SELECT count(*) FILTER (WHERE implementation = 'system call') AS by_system_call,
+       count(*) FILTER (WHERE implementation = 'vDSO')
+         = 4 * (SELECT count(*) FROM (SELECT set_config('fast_uuid.vdso', 'on', false)) AS on_again, fast_uuid_sources()
+                 WHERE implementation = 'vDSO') AS by_vdso_where_there_is_one
+  FROM fast_uuid_benchmark(1) WHERE source = 'getrandom';
+-- it can be cancelled, and leaves the settings as they were
+SET fast_uuid.vdso = on;
+SET statement_timeout = '20ms';
+SELECT count(*) FROM fast_uuid_benchmark(10000);
+RESET statement_timeout;
+SHOW fast_uuid.vdso;
+SELECT implementation = 'system call' AS off_is_off
+  FROM (SELECT set_config('fast_uuid.vdso', 'off', false)) AS off, fast_uuid_sources() WHERE name = 'getrandom';
+SELECT * FROM fast_uuid_benchmark(0);
+SELECT * FROM fast_uuid_benchmark(10001);
+SELECT count(*) FROM fast_uuid_benchmark(NULL);
+CREATE ROLE regress_fast_uuid_guest;
+SET ROLE regress_fast_uuid_guest;
+SELECT count(*) FROM fast_uuid_sources();
+SELECT count(*) FROM fast_uuid_stats();
+SELECT count(*) FROM fast_uuid_benchmark(1);
+RESET ROLE;
+DROP ROLE regress_fast_uuid_guest;

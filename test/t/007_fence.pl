@@ -1,0 +1,98 @@
+# fast_uuid.allowed_sources in the configuration file: at the start, after a
+# reload in living sessions, in parallel workers, and in any order of lines.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('fence');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+
+my $living = $node->background_psql('postgres', on_error_stop => 0);
+is($living->query_safe("SET fast_uuid.source = 'xorshift128+'; SELECT uuidv7_fast() IS NOT NULL"),
+	't', 'without a fence a session chooses its source');
+
+sub reload
+{
+	my ($settings) = @_;
+	$node->append_conf('postgresql.conf', $settings);
+	$node->reload;
+	return;
+}
+
+# A session takes over the new file before its next statement, some time after
+# the signal; ask until it has.
+sub wait_for_fence
+{
+	my ($expected) = @_;
+	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return 1 if $living->query('SHOW fast_uuid.allowed_sources') eq $expected;
+	}
+	return 0;
+}
+
+# In this order the file names a source that the fence before it did not allow.
+reload("fast_uuid.source = 'getrandom'\nfast_uuid.allowed_sources = 'getrandom, urandom'\n");
+ok(wait_for_fence('getrandom, urandom'), 'a living session learns of the fence by a reload');
+is($living->query('SELECT uuidv7_fast()'), '', 'its source is outside, and makes no value');
+like($living->{stderr}, qr/entropy source "xorshift128\+" is not allowed/, 'the error says so');
+like($living->{stderr}, qr/HINT:  The setting fast_uuid.allowed_sources allows: getrandom, urandom\./,
+	'the hint names the setting');
+is($living->query("SELECT uuidv7_fast('urandom') IS NOT NULL"), 't', 'an allowed source works in it');
+is($living->query('RESET fast_uuid.source; SHOW fast_uuid.source; SELECT uuidv7_fast() IS NOT NULL'),
+	"getrandom\nt", 'and so does the one from the file');
+
+is($node->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source'),
+	"t\ngetrandom", 'a new session starts with the source from the file');
+
+# A session whose source has been fenced off starts parallel workers all the same.
+$node->safe_psql('postgres',
+	'CREATE TABLE input AS SELECT n FROM generate_series(1, 100000) AS n; ALTER TABLE input SET (parallel_workers = 2)');
+my $parallel = q{
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+};
+my ($code, $out, $err) = $node->psql('postgres',
+	"$parallel SELECT uuidv7_fast('getrandom') IS NOT NULL; SET fast_uuid.source = 'urandom';"
+	  . " SET fast_uuid.allowed_sources = 'getrandom'; SELECT count(uuidv7_fast('getrandom')) FROM input");
+is($out, "t\n100000", 'workers of a session whose own source is fenced off use the allowed one');
+($code, $out, $err) = $node->psql('postgres',
+	"$parallel SELECT uuidv7_fast('getrandom') IS NOT NULL; SET fast_uuid.allowed_sources = 'getrandom';"
+	  . " SELECT count(uuidv7_fast('urandom')) FROM input");
+like($err, qr/entropy source "urandom" is not allowed/, 'and refuse the others');
+
+reload("fast_uuid.allowed_sources = 'openssl, getrandom, urandom, xorshift128+'\n");
+ok(wait_for_fence('openssl, getrandom, urandom, xorshift128+'), 'the fence is taken away by a reload');
+is($living->query("SELECT uuidv7_fast('xorshift128+') IS NOT NULL"), 't', 'every source works again');
+
+$living->quit;
+
+# A typo in the file must not open the fence, preloaded or not.
+foreach my $preload ('', 'fast_uuid')
+{
+	my $when = $preload eq '' ? 'not preloaded' : 'preloaded';
+	foreach my $case (
+		[ 'openssl, typo', 'openssl', 'Unrecognized entropy source: "typo"' ],
+		[ 'openssl getrandom', 'none', 'The list of entropy sources is malformed' ])
+	{
+		my ($list, $allowed, $why) = @$case;
+		$node->append_conf('postgresql.conf',
+			"shared_preload_libraries = '$preload'\nfast_uuid.source = 'openssl'\nfast_uuid.allowed_sources = '$list'\n");
+		my $log_before = -s $node->logfile;
+		$node->restart;
+		my ($code, $out, $err) =
+		  $node->psql('postgres', "SELECT uuidv7_fast('xorshift128+')");
+		like($err, qr/entropy source "xorshift128\+" is not allowed/, "$when, '$list': what is not listed is refused");
+		like($err, qr/allowed_sources allows: $allowed\./, "$when, '$list': allowed is $allowed");
+		like(slurp_file($node->logfile, $log_before), qr/WARNING:  mistake in fast_uuid.allowed_sources.*\n.*DETAIL:  $why/,
+			"$when, '$list': the log has a warning");
+	}
+}
+
+$node->stop;
+done_testing();
