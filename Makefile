@@ -29,7 +29,7 @@ PROVE_TESTS = test/t/*.pl
 UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c)))
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
 BENCH_MODULES = bench/noop.so
-EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES)
+EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) bench/xorshift
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -59,11 +59,11 @@ endif
 # The sources under both compilers, with every warning an error.  The server's
 # headers count as system headers, and its own compiler flags are left out.
 STRICT = -O2 -Wall -Wextra -Werror $(PG_CPPFLAGS) -D_GNU_SOURCE -isystem $(includedir_server)
-WARNING_FILES = $(OBJS:.o=.c) $(TEST_MODULES:.so=.c) $(BENCH_MODULES:.so=.c)
+WARNING_FILES = $(OBJS:.o=.c) $(TEST_MODULES:.so=.c) $(wildcard bench/*.c)
 warnings:
 	@for cc in gcc clang; do \
 	  for file in $(WARNING_FILES); do \
-	    $$cc $(STRICT) -c -o /dev/null $$file || exit 1; \
+	    $$cc $(STRICT) -Isrc -c -o /dev/null $$file || exit 1; \
 	  done; \
 	  echo "$$cc: no warning in $(words $(WARNING_FILES)) files"; \
 	done
@@ -79,6 +79,8 @@ test-modules: $(TEST_MODULES)
 $(TEST_MODULES) $(BENCH_MODULES): %.so: %.c
 	$(CC) $(CFLAGS) $(CPPFLAGS) $(CFLAGS_SL) -shared -o $@ $<
 installcheck: test-modules
+bench/xorshift: bench/xorshift.c $(wildcard src/*.h)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc -o $@ $<
 
 .PHONY: openssl-headers warnings unit test-modules
 endif

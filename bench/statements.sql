@@ -1,5 +1,5 @@
--- What a statement costs: a million values of each generator, one after the
--- other, round after round, so that all see the same machine.  Takes the psql
+-- What a million values cost, of each generator and in bulk, one after the other,
+-- round after round, so that all see the same machine.  Takes the psql
 -- variables "noop" (path of the library with the floor) and "rounds".
 \pset footer off
 SET client_min_messages = warning;
@@ -9,8 +9,9 @@ CREATE EXTENSION IF NOT EXISTS fast_uuid;
 CREATE FUNCTION fast_uuid_noop() RETURNS uuid AS :'noop' LANGUAGE c VOLATILE PARALLEL SAFE;
 CREATE SEQUENCE counter;
 
--- "call" is what is counted, "setting" what is set before.
-CREATE TEMP TABLE generator (n serial, label text, call text, setting text);
+-- "call" is what is counted, "setting" what is set before; in bulk "statement"
+-- makes the million at once.
+CREATE TEMP TABLE generator (n serial, label text, call text, setting text, statement text);
 INSERT INTO generator (label, call, setting) VALUES
   ('floor: a C function that returns a fixed uuid', 'fast_uuid_noop()', NULL),
   ('uuidv7_fast(), default settings', 'uuidv7_fast()', NULL),
@@ -25,6 +26,13 @@ INSERT INTO generator (label, call)
   SELECT 'uuidv7() of the server', 'uuidv7()' FROM pg_proc
    WHERE proname = 'uuidv7' AND pronamespace = 'pg_catalog'::regnamespace AND pronargs = 0;
 
+INSERT INTO generator (label, statement, setting) VALUES
+  ('uuidv7_fast_array(1000000), default settings', 'SELECT cardinality(uuidv7_fast_array(1000000))', NULL),
+  ('uuidv7_fast_array(1000000), xorshift128+', 'SELECT cardinality(uuidv7_fast_array(1000000))', 'fast_uuid.source = "xorshift128+"'),
+  ('uuidv7_fast_set(1000000), default settings', 'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000000) AS id) AS made', NULL);
+
+UPDATE generator SET statement = 'SELECT count(' || call || ') FROM generate_series(1, 1000000)' WHERE statement IS NULL;
+
 CREATE TEMP TABLE run (round integer, n integer, ms numeric);
 
 CREATE FUNCTION pg_temp.run(round integer) RETURNS void LANGUAGE plpgsql AS $$
@@ -37,7 +45,7 @@ BEGIN
       EXECUTE 'SET LOCAL ' || one.setting;
     END IF;
     started := clock_timestamp();
-    EXECUTE 'SELECT count(' || one.call || ') FROM generate_series(1, 1000000)';
+    EXECUTE one.statement;
     INSERT INTO run VALUES (round, one.n, extract(epoch FROM clock_timestamp() - started) * 1000);
     SET LOCAL fast_uuid.source TO DEFAULT;
     SET LOCAL fast_uuid.buffer_size TO DEFAULT;
@@ -54,13 +62,14 @@ SELECT split_part(version(), ' on ', 1) AS server, :rounds AS rounds, (SELECT se
 
 -- times the floor: pair by pair within a round, then the median
 SELECT label AS "a million values",
-       round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms)::numeric) AS "ms, median",
-       round(min(run.ms)) AS min, round(max(run.ms)) AS max,
+       round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms)::numeric, 1) AS "ms, median",
+       round(min(run.ms), 1) AS min, round(max(run.ms), 1) AS max,
        round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms / floor.ms)::numeric, 2) AS "times the floor",
-       round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms - floor.ms)::numeric) AS "ns a value above it"
+       CASE WHEN call IS NOT NULL
+            THEN round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms - floor.ms)::numeric) END AS "ns a call above it"
   FROM run
   JOIN run AS floor ON floor.round = run.round AND floor.n = 1
   JOIN generator ON generator.n = run.n
  WHERE run.round > 0
- GROUP BY generator.n, label
+ GROUP BY generator.n, label, call
  ORDER BY generator.n;

@@ -16,7 +16,8 @@
 	row(openssl) \
 	row(getrandom) \
 	row(urandom) \
-	row(xorshift)
+	row(xorshift) \
+	/* a new one goes above this line */
 
 /* Limits of fast_uuid.buffer_size, in bytes. */
 #define FU_BUFFER_SIZE_DEFAULT	4096
