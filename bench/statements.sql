@@ -15,6 +15,7 @@ CREATE TEMP TABLE generator (n serial, label text, call text, setting text, stat
 INSERT INTO generator (label, call, setting) VALUES
   ('floor: a C function that returns a fixed uuid', 'fast_uuid_noop()', NULL),
   ('uuidv7_fast(), default settings', 'uuidv7_fast()', NULL),
+  ('uuidv7_fast(), ordering = cluster', 'uuidv7_fast()', 'fast_uuid.ordering = cluster'),
   ('uuidv7_fast(), getrandom', 'uuidv7_fast()', 'fast_uuid.source = getrandom'),
   ('uuidv7_fast(), urandom', 'uuidv7_fast()', 'fast_uuid.source = urandom'),
   ('uuidv7_fast(), xorshift128+', 'uuidv7_fast()', 'fast_uuid.source = "xorshift128+"'),
@@ -49,6 +50,7 @@ BEGIN
     INSERT INTO run VALUES (round, one.n, extract(epoch FROM clock_timestamp() - started) * 1000);
     SET LOCAL fast_uuid.source TO DEFAULT;
     SET LOCAL fast_uuid.buffer_size TO DEFAULT;
+    SET LOCAL fast_uuid.ordering TO DEFAULT;
   END LOOP;
 END $$;
 
@@ -60,15 +62,17 @@ SELECT format('SELECT pg_temp.run(%s)', round) FROM generate_series(0, :rounds) 
 
 SELECT split_part(version(), ' on ', 1) AS server, :rounds AS rounds, (SELECT setting FROM pg_settings WHERE name = 'fast_uuid.source') AS default_source;
 
--- times the floor: pair by pair within a round, then the median
+-- times another: pair by pair within a round, then the median
 SELECT label AS "a million values",
        round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms)::numeric, 1) AS "ms, median",
        round(min(run.ms), 1) AS min, round(max(run.ms), 1) AS max,
        round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms / floor.ms)::numeric, 2) AS "times the floor",
+       round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms / ours.ms)::numeric, 2) AS "times default settings",
        CASE WHEN call IS NOT NULL
             THEN round(percentile_cont(0.5) WITHIN GROUP (ORDER BY run.ms - floor.ms)::numeric) END AS "ns a call above it"
   FROM run
   JOIN run AS floor ON floor.round = run.round AND floor.n = 1
+  JOIN run AS ours ON ours.round = run.round AND ours.n = 2
   JOIN generator ON generator.n = run.n
  WHERE run.round > 0
  GROUP BY generator.n, label, call

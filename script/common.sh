@@ -147,10 +147,15 @@ server_settings()
 	echo "dynamic_library_path=$installed$("$PG_CONFIG" --pkglibdir):\$libdir"
 }
 
-# with_server COMMAND...: beside a throwaway server, which psql finds by itself
+# with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server, which
+# psql finds by itself
 with_server()
 {
 	local settings option options=()
+	while [ "$1" = -o ]; do
+		options+=(-o "$2")
+		shift 2
+	done
 	settings=$(server_settings)
 	while read -r option; do
 		options+=(-o "$option")

@@ -97,10 +97,20 @@ CREATE FUNCTION fast_uuid_stats(
   OUT set_backs bigint, OUT lead interval, OUT largest_lead interval)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 5;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 6;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
 'this session: randomness fetched from each source, and the clock seen behind its values';
+
+CREATE FUNCTION fast_uuid_reset_ordering()
+RETURNS void
+AS 'MODULE_PATHNAME', 'fast_uuid_reset_ordering'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
+
+COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
+'forget the latest value of the session, and under cluster order of the instance';
 
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,

@@ -154,10 +154,13 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 
 	/*
 	 * Another call may have made values since this one returned the last; those
-	 * that are left of the chunk would then be smaller.
+	 * that are left of the chunk would then be smaller.  One of another session
+	 * would not be seen here: under cluster order each row is a chunk.
 	 */
-	if (state->chunk.left == 0 || state->chunk.last_ns != fu_ordering_last_ns)
-		chunk_begin(&state->chunk, state->source, state->wanted);
+	if (state->chunk.left == 0 || state->chunk.last_ns != fu_ordering_last_ns ||
+		fu_ordering_scope == FU_ORDERING_CLUSTER)
+		chunk_begin(&state->chunk, state->source,
+					fu_ordering_scope == FU_ORDERING_CLUSTER ? 1 : state->wanted);
 
 	uuid = palloc(sizeof(pg_uuid_t));
 	chunk_take(&state->chunk, state->source, uuid);

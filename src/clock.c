@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "clock.h"
+#include "settings.h"
 
 uint32		fu_clock_tick = 1;
 
@@ -44,4 +45,22 @@ fu_clock_fail(int clock_errno)
 			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
 			 errmsg("system clock is out of range for a generated UUID"),
 			 errdetail("Its time must lie between the years 1970 and 2554.")));
+}
+
+/*
+ * Raise an error where the embedded time would lead the clock, by this many
+ * nanoseconds, more than fast_uuid.max_clock_lead allows.
+ */
+void
+fu_clock_check_lead(uint64 lead_ns)
+{
+	if (fu_max_clock_lead < 0 || lead_ns <= (uint64) fu_max_clock_lead * FU_NS_PER_MS)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("embedded time would lead the clock by more than fast_uuid.max_clock_lead"),
+			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest value; allowed are %d ms.",
+					   lead_ns / FU_NS_PER_MS, fu_max_clock_lead),
+			 errhint("Wait until the clock has caught up, raise fast_uuid.max_clock_lead, "
+					 "or have fast_uuid_reset_ordering() give up the order with earlier values.")));
 }

@@ -23,6 +23,7 @@ extern uint32 fu_clock_tick;
 
 extern void fu_clock_init(void);
 extern void fu_clock_fail(int clock_errno);
+extern void fu_clock_check_lead(uint64 lead_ns);
 
 /*
  * Read the clock: time since 1970-01-01 UTC.  Raises an error where it does

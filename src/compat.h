@@ -30,6 +30,26 @@
 #define FU_INTERVAL_NOT_FINITE(i) false
 #endif
 
+/*
+ * Since 17 shared memory can be had by its name whenever it is wanted; since 19
+ * its initialiser takes one argument more.
+ */
+#if PG_VERSION_NUM >= 170000
+#define FU_HAVE_NAMED_SEGMENTS
+#include "storage/dsm_registry.h"
+#if PG_VERSION_NUM >= 190000
+#define FU_SEGMENT_INIT_ARGS	void *segment, void *arg pg_attribute_unused()
+#define FU_GET_NAMED_SEGMENT(name, size, init, found) \
+	GetNamedDSMSegment(name, size, init, found, NULL)
+#else
+#define FU_SEGMENT_INIT_ARGS	void *segment
+#define FU_GET_NAMED_SEGMENT(name, size, init, found) \
+	GetNamedDSMSegment(name, size, init, found)
+#endif
+#else
+#define FU_SEGMENT_INIT_ARGS	void *segment
+#endif
+
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "compat.h"
+#include "ordering.h"
 #include "settings.h"
 
 FU_MODULE_MAGIC;
@@ -17,4 +18,5 @@ _PG_init(void)
 {
 	fu_clock_init();
 	fu_settings_init();
+	fu_cluster_init();
 }

@@ -15,6 +15,7 @@
 
 PG_FUNCTION_INFO_V1(fast_uuid_sources);
 PG_FUNCTION_INFO_V1(fast_uuid_stats);
+PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
 
 static void
 put_row(ReturnSetInfo *result, const Datum *values, const bool *nulls)
@@ -75,17 +76,43 @@ interval_of_ns(uint64 ns)
 }
 
 /*
+ * A row of fast_uuid_stats() for a scope of the order; what there is nothing to
+ * say of (NULL) is null.
+ */
+static void
+put_ordering(ReturnSetInfo *result, const char *name, const OrderingStats *stats)
+{
+	Datum		values[7] = {0};
+	bool		nulls[7] = {false, false, true, true, true, true, true};
+
+	values[0] = CStringGetTextDatum("ordering");
+	values[1] = CStringGetTextDatum(name);
+	if (stats != NULL)
+	{
+		struct timespec now;
+		uint64		now_ns;
+
+		fu_clock_read(&now);
+		now_ns = fu_ns_of_time(&now);
+		values[4] = Int64GetDatum(stats->set_backs);
+		values[5] = interval_of_ns(stats->last_ns > now_ns ? stats->last_ns - now_ns : 0);
+		values[6] = interval_of_ns(stats->largest_lead_ns);
+		nulls[4] = nulls[5] = nulls[6] = false;
+	}
+	put_row(result, values, nulls);
+}
+
+/*
  * fast_uuid_stats() returns table (kind text, name text, refills bigint,
  *		bytes bigint, set_backs bigint, lead interval, largest_lead interval)
  *
- * A row for each source, then one for the order of values.
+ * A row for each source, then one for each scope of the order.
  */
 Datum
 fast_uuid_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	struct timespec now;
-	uint64		now_ns;
+	OrderingStats stats;
 
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
@@ -100,18 +127,23 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 		put_row(result, values, nulls);
 	}
 
-	fu_clock_read(&now);
-	now_ns = (uint64) now.tv_sec * FU_NS_PER_S + (uint64) now.tv_nsec;
-	{
-		Datum		values[7] = {0};
-		bool		nulls[7] = {false, false, true, true, false, false, false};
-
-		values[0] = CStringGetTextDatum("ordering");
-		values[1] = CStringGetTextDatum("session");
-		values[4] = Int64GetDatum(fu_ordering_stats.set_backs);
-		values[5] = interval_of_ns(fu_ordering_last_ns > now_ns ? fu_ordering_last_ns - now_ns : 0);
-		values[6] = interval_of_ns(fu_ordering_stats.largest_lead_ns);
-		put_row(result, values, nulls);
-	}
+	fu_ordering_session_stats(&stats);
+	put_ordering(result, "session", &stats);
+	put_ordering(result, "cluster", fu_cluster_stats(&stats) ? &stats : NULL);
 	return (Datum) 0;
+}
+
+/*
+ * fast_uuid_reset_ordering() returns void
+ *
+ * Forget the latest value, so that the next takes the clock's time: of this
+ * session, and under cluster order of the instance.
+ */
+Datum
+fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	if (fu_ordering_scope == FU_ORDERING_CLUSTER)
+		fu_cluster_reset();
+	fu_ordering_reset();
+	PG_RETURN_VOID();
 }

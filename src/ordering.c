@@ -1,19 +1,17 @@
 /*
  * ordering.c
- *	  Strict order where the clock does not provide it.
+ *	  The order of one backend, where the clock does not provide it.
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "ordering.h"
 
-/*
- * The latest value may be ahead of the clock by what one bulk call has set
- * aside; only a greater lead shows that the clock was set back.
- */
-#define SET_BACK_NS 1000
-
 uint64		fu_ordering_last_ns = 0;
-OrderingStats fu_ordering_stats;
+int			fu_ordering_scope = FU_ORDERING_SESSION;
+
+static uint64 set_backs = 0;
+static uint64 largest_lead_ns = 0;
 
 /*
  * fu_ordering_reserve() for a clock that is not ahead of the latest value.
@@ -26,19 +24,35 @@ fu_ordering_step(struct timespec *now, uint32 count)
 {
 	static uint64 stepped_to = 0;	/* latest value, if it was made here */
 	static uint64 lead_before = 0;
-	uint64		ns = (uint64) now->tv_sec * FU_NS_PER_S + (uint64) now->tv_nsec;
-	uint64		lead = fu_ordering_last_ns - ns;
+	uint64		lead = fu_ordering_last_ns - fu_ns_of_time(now);
 	uint64		expected = fu_ordering_last_ns == stepped_to ? lead_before : 0;
 
-	if (lead > expected + SET_BACK_NS)
-		fu_ordering_stats.set_backs++;
-	if (lead > fu_ordering_stats.largest_lead_ns)
-		fu_ordering_stats.largest_lead_ns = lead;
+	if (lead >= FU_SET_BACK_NS)
+		fu_clock_check_lead(lead);
+	if (lead >= expected + FU_SET_BACK_NS)
+		set_backs++;
+	if (lead > largest_lead_ns)
+		largest_lead_ns = lead;
 
-	ns = fu_ordering_last_ns + 1;
-	now->tv_sec = ns / FU_NS_PER_S;
-	now->tv_nsec = ns % FU_NS_PER_S;
+	fu_time_of_ns(now, fu_ordering_last_ns + 1);
 	fu_ordering_last_ns += count;
 	stepped_to = fu_ordering_last_ns;
 	lead_before = lead + count;
+}
+
+void
+fu_ordering_session_stats(OrderingStats *stats)
+{
+	stats->last_ns = fu_ordering_last_ns;
+	stats->set_backs = set_backs;
+	stats->largest_lead_ns = largest_lead_ns;
+}
+
+/*
+ * Forget the latest value: the next takes the clock's time, whatever it is.
+ */
+void
+fu_ordering_reset(void)
+{
+	fu_ordering_last_ns = 0;
 }

@@ -8,6 +8,7 @@
 #include "compat.h"
 #include "entropy.h"
 #include "entropy_xorshift.h"
+#include "ordering.h"
 #include "settings.h"
 #include "utils/memutils.h"
 #include "utils/varlena.h"
@@ -16,10 +17,17 @@ int			fu_source;
 int			fu_buffer_size = FU_BUFFER_SIZE_DEFAULT;
 bool		fu_vdso = true;
 
+int			fu_max_clock_lead = -1;
 uint32		fu_allowed_sources = FU_ENTROPY_ALL;
 
 static char *seed_text;
 static char *allowed_text;
+
+static const struct config_enum_entry ordering_options[] = {
+	{"session", FU_ORDERING_SESSION, false},
+	{"cluster", FU_ORDERING_CLUSTER, false},
+	{NULL, 0, false}
+};
 
 /* The registry's names in the form that an enum setting wants. */
 static struct config_enum_entry source_options[FU_ENTROPY_COUNT + 1];
@@ -149,6 +157,16 @@ vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused()
 }
 
 /*
+ * Values that this backend has made so far precede those under cluster order.
+ */
+static void
+ordering_assign(int newval, void *extra pg_attribute_unused())
+{
+	if (newval == FU_ORDERING_CLUSTER && fu_ordering_scope != FU_ORDERING_CLUSTER)
+		fu_cluster_follow(fu_ordering_last_ns);
+}
+
+/*
  * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.
  */
 static bool
@@ -258,6 +276,26 @@ fu_settings_init(void)
 							   "",
 							   PGC_SUSET, GUC_SUPERUSER_ONLY,
 							   seed_check, seed_assign, NULL);
+
+	DefineCustomEnumVariable("fast_uuid.ordering",
+							 "Scope in which each value is greater than all earlier ones.",
+							 "\"session\": the values of this session. \"cluster\": those of all sessions "
+							 "under this setting; before PostgreSQL 17 it needs fast_uuid in shared_preload_libraries.",
+							 &fu_ordering_scope,
+							 FU_ORDERING_SESSION,
+							 ordering_options,
+							 PGC_USERSET, 0,
+							 NULL, ordering_assign, NULL);
+
+	DefineCustomIntVariable("fast_uuid.max_clock_lead",
+							"Most that the embedded time may lead the clock.",
+							"Where the clock was set back, values go on from the latest one. An error "
+							"is raised once they would lead the clock by more than this, and by a "
+							"millisecond at least. -1: no limit.",
+							&fu_max_clock_lead,
+							-1, -1, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("fast_uuid");
 }

@@ -8,6 +8,7 @@
 extern int	fu_source;			/* index into fu_entropy_sources */
 extern int	fu_buffer_size;		/* bytes */
 extern bool fu_vdso;
+extern int	fu_max_clock_lead;	/* milliseconds; -1: no limit */
 extern uint32 fu_allowed_sources;	/* set of indexes into fu_entropy_sources */
 
 /* What a setting and a call say alike of a source. */

@@ -15,7 +15,8 @@ SELECT name, current, CASE WHEN name IN ('getrandom', 'xorshift128+') THEN imple
 
 -- refills: 64 bytes at first, doubling to the size of the buffer
 \c -
-SELECT * FROM fast_uuid_stats();
+-- (whether there is a cluster to speak of depends on the server)
+SELECT * FROM fast_uuid_stats() WHERE name <> 'cluster';
 SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9);
 SELECT count(uuidv7_fast('getrandom')) FROM generate_series(1, 10000);
 SET fast_uuid.buffer_size = 100;
@@ -23,7 +24,7 @@ SELECT count(uuidv7_fast('xorshift128+')) FROM generate_series(1, 100);
 SET fast_uuid.buffer_size = 0;
 SELECT cardinality(uuidv7_fast_array(33, 'openssl'));
 SELECT kind, name, refills, bytes, set_backs, lead < interval '1 ms' AS no_lead, largest_lead < interval '1 ms' AS never_a_lead
-  FROM fast_uuid_stats();
+  FROM fast_uuid_stats() WHERE name <> 'cluster';
 
 -- the benchmark: a row for each source, implementation and size
 SELECT source, count(*) = 4 * count(DISTINCT implementation) AS four_sizes,

@@ -8,31 +8,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1 /usr/lib*/faketime/libfaketime.so.1');
-plan skip_all => 'libfaketime is not installed' unless defined $faketime;
+use lib 'test/perl';
+use FakeClock;
+
+require_fake_clock();
 
 my $node = PostgreSQL::Test::Cluster->new('faketime');
 $node->init;
-
-my $offset_file = $node->basedir . '/faketime';
-
-sub set_clock_offset
-{
-	my ($seconds) = @_;
-	# The server must never read a file half written.
-	append_to_file("$offset_file.new", "$seconds\n");
-	rename("$offset_file.new", $offset_file) or die "could not rename: $!";
-	return;
-}
-
-set_clock_offset('+0');
-{
-	local $ENV{LD_PRELOAD}                  = $faketime;
-	local $ENV{FAKETIME_TIMESTAMP_FILE}     = $offset_file;
-	local $ENV{FAKETIME_NO_CACHE}           = 1;
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$node->start;
-}
+start_with_fake_clock($node);
 
 $node->safe_psql(
 	'postgres', q{
@@ -64,10 +47,10 @@ sub make
 
 make('living', 'before');
 make('new 1',  'before');
-set_clock_offset('-3600');
+set_clock_offset($node, '-3600');
 make('living', 'set back');
 make('new 2',  'set back');
-set_clock_offset('+0');
+set_clock_offset($node, '+0');
 make('living', 'returned');
 make('new 3',  'returned');
 $living->quit;

@@ -1,0 +1,220 @@
+/*
+ * ordering_cluster.c
+ *	  The order of all backends: one 64-bit word in shared memory, advanced by
+ *	  compare-and-exchange.  doc/ordering.md says why that is enough.
+ */
+#include "postgres.h"
+
+#include "clock.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "ordering.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
+typedef struct SharedOrdering
+{
+	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; 0: none */
+
+	/* What has been seen of the clock; written only while it is behind. */
+	pg_atomic_uint64 lead_ns;	/* latest lead that counts; 0: not behind */
+	pg_atomic_uint64 set_backs;
+	pg_atomic_uint64 largest_lead_ns;
+} SharedOrdering;
+
+#define SEGMENT_NAME "fast_uuid"
+
+static SharedOrdering *shared = NULL;
+
+/*
+ * Latest value of this backend when it came under this order, which the first
+ * one made here has to exceed; the word in shared memory does not know it.
+ */
+static uint64 followed_ns = 0;
+
+static void
+init_segment(FU_SEGMENT_INIT_ARGS)
+{
+	SharedOrdering *ordering = segment;
+
+	pg_atomic_init_u64(&ordering->last_ns, 0);
+	pg_atomic_init_u64(&ordering->lead_ns, 0);
+	pg_atomic_init_u64(&ordering->set_backs, 0);
+	pg_atomic_init_u64(&ordering->largest_lead_ns, 0);
+}
+
+#ifdef FU_HAVE_NAMED_SEGMENTS
+
+void
+fu_cluster_init(void)
+{
+	/* The segment is made, or found, when it is first wanted. */
+}
+
+static bool
+attach(void)
+{
+	bool		found;
+
+	if (shared == NULL)
+		shared = FU_GET_NAMED_SEGMENT(SEGMENT_NAME, sizeof(SharedOrdering), init_segment, &found);
+	return true;
+}
+
+#else
+
+static shmem_request_hook_type next_shmem_request_hook = NULL;
+static shmem_startup_hook_type next_shmem_startup_hook = NULL;
+
+static void
+request_segment(void)
+{
+	if (next_shmem_request_hook)
+		next_shmem_request_hook();
+	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedOrdering)));
+}
+
+static void
+start_segment(void)
+{
+	bool		found;
+
+	if (next_shmem_startup_hook)
+		next_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct(SEGMENT_NAME, sizeof(SharedOrdering), &found);
+	if (!found)
+		init_segment(shared);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/*
+ * Before 17 shared memory must be asked for when the server starts.
+ */
+void
+fu_cluster_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	next_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_segment;
+	next_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = start_segment;
+}
+
+static bool
+attach(void)
+{
+	return shared != NULL;
+}
+#endif							/* FU_HAVE_NAMED_SEGMENTS */
+
+static void
+require_segment(void)
+{
+	if (!attach())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cluster-wide ordering needs shared memory, which fast_uuid has not got"),
+				 errhint("Add fast_uuid to shared_preload_libraries and restart the server, or set fast_uuid.ordering to \"session\".")));
+}
+
+/*
+ * Note a lead that counts, of the latest value over the clock.  Concurrent
+ * notes may overtake each other; these are figures to look at, no more.
+ */
+static void
+note_lead(uint64 lead)
+{
+	uint64		largest = pg_atomic_read_u64(&shared->largest_lead_ns);
+
+	/* While the clock catches up, the lead shrinks. */
+	if (lead >= pg_atomic_read_u64(&shared->lead_ns) + FU_SET_BACK_NS)
+		pg_atomic_fetch_add_u64(&shared->set_backs, 1);
+	pg_atomic_write_u64(&shared->lead_ns, lead);
+
+	while (lead > largest &&
+		   !pg_atomic_compare_exchange_u64(&shared->largest_lead_ns, &largest, lead))
+		;
+}
+
+/*
+ * fu_ordering_reserve() in the order of all backends.  Raises an error where
+ * there is no shared memory, or where the clock is too far behind.
+ */
+void
+fu_cluster_reserve(struct timespec *now, uint32 count)
+{
+	uint64		ns = fu_ns_of_time(now);
+	uint64		seen;
+	uint64		first;
+	uint64		lead;
+
+	if (unlikely(shared == NULL))
+		require_segment();
+
+	seen = pg_atomic_read_u64(&shared->last_ns);
+	do
+	{
+		uint64		last = Max(seen, followed_ns);
+
+		first = ns;
+		lead = 0;
+		if (unlikely(last >= ns))
+		{
+			first = last + 1;
+			lead = last - ns;
+			if (lead >= FU_SET_BACK_NS)
+				fu_clock_check_lead(lead);
+		}
+	} while (!pg_atomic_compare_exchange_u64(&shared->last_ns, &seen, first + (count - 1)));
+
+	followed_ns = 0;
+	fu_ordering_last_ns = first + (count - 1);
+
+	if (unlikely(lead >= FU_SET_BACK_NS))
+		note_lead(lead);
+	else if (unlikely(pg_atomic_read_u64(&shared->lead_ns) != 0))
+		pg_atomic_write_u64(&shared->lead_ns, 0);
+	if (unlikely(first != ns))
+		fu_time_of_ns(now, first);
+}
+
+/*
+ * Have the next value made here exceed this one.
+ */
+void
+fu_cluster_follow(uint64 last_ns)
+{
+	followed_ns = last_ns;
+}
+
+/*
+ * False where there is no shared memory.
+ */
+bool
+fu_cluster_stats(OrderingStats *stats)
+{
+	if (!attach())
+		return false;
+	stats->last_ns = pg_atomic_read_u64(&shared->last_ns);
+	stats->set_backs = pg_atomic_read_u64(&shared->set_backs);
+	stats->largest_lead_ns = pg_atomic_read_u64(&shared->largest_lead_ns);
+	return true;
+}
+
+/*
+ * Forget the latest value of the instance.  A reservation that runs at the same
+ * time has either succeeded before, or fails its exchange and starts again.
+ */
+void
+fu_cluster_reset(void)
+{
+	require_segment();
+	followed_ns = 0;
+	pg_atomic_exchange_u64(&shared->last_ns, 0);
+	pg_atomic_write_u64(&shared->lead_ns, 0);
+}

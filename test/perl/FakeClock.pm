@@ -1,0 +1,48 @@
+# A server whose clock the test sets, by libfaketime.
+
+package FakeClock;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(require_fake_clock start_with_fake_clock set_clock_offset);
+
+my ($library) = glob('/usr/lib/*/faketime/libfaketime.so.1 /usr/lib*/faketime/libfaketime.so.1');
+
+sub require_fake_clock
+{
+	plan skip_all => 'libfaketime is not installed' unless defined $library;
+	return;
+}
+
+# Seconds ('+0', '-3600') that the clock of the node, living sessions included,
+# differs from the true time.
+sub set_clock_offset
+{
+	my ($node, $seconds) = @_;
+	my $file = $node->basedir . '/faketime';
+
+	# The server must never read a file half written.
+	unlink("$file.new");
+	append_to_file("$file.new", "$seconds\n");
+	rename("$file.new", $file) or die "could not rename: $!";
+	return;
+}
+
+sub start_with_fake_clock
+{
+	my ($node) = @_;
+	set_clock_offset($node, '+0');
+	local $ENV{LD_PRELOAD}                   = $library;
+	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $node->basedir . '/faketime';
+	local $ENV{FAKETIME_NO_CACHE}            = 1;
+	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
+	$node->start;
+	return;
+}
+
+1;

@@ -1,0 +1,29 @@
+-- The settings of the order; what they do across sessions and clocks is tested
+-- by test/t.
+\c -
+SELECT uuidv7_fast() IS NOT NULL AS library_loaded;
+SET fast_uuid.ordering = 'instance';
+SET fast_uuid.ordering = 'Cluster';
+SHOW fast_uuid.ordering;
+RESET fast_uuid.ordering;
+\set VERBOSITY sqlstate
+SET fast_uuid.max_clock_lead = -2;
+\set VERBOSITY default
+SET fast_uuid.max_clock_lead = '1s';
+SHOW fast_uuid.max_clock_lead;
+SET fast_uuid.max_clock_lead = 0;
+-- speed alone never leads the clock
+SELECT count(uuidv7_fast()), count(DISTINCT uuidv7_fast()) FROM generate_series(1, 100000);
+SELECT cardinality(uuidv7_fast_array(1000000));
+SELECT name, set_backs, lead < interval '1 ms' AS no_lead, largest_lead < interval '1 ms' AS never_a_lead
+  FROM fast_uuid_stats() WHERE kind = 'ordering' AND name = 'session';
+RESET fast_uuid.max_clock_lead;
+
+-- forgetting the latest value is not for everybody
+SELECT fast_uuid_reset_ordering();
+SELECT uuidv7_fast() IS NOT NULL AS made;
+CREATE ROLE regress_fast_uuid_guest;
+SET ROLE regress_fast_uuid_guest;
+SELECT fast_uuid_reset_ordering();
+RESET ROLE;
+DROP ROLE regress_fast_uuid_guest;

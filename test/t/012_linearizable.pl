@@ -1,0 +1,80 @@
+# Cluster order across eight sessions while the clock jumps back and forth: of
+# any two calls, if the first has returned before the second began, the first
+# value is smaller.  Under session order the same check finds violations.
+#
+# A sequence, which has no part in the extension, is the witness: each call
+# stands between two numbers drawn from it, so that a call whose second number
+# is below another's first has returned before the other began.
+
+use strict;
+use warnings;
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+use lib 'test/perl';
+use FakeClock;
+
+require_fake_clock();
+
+my $sessions = 8;
+my $calls    = 250_000;    # of each session
+my $total    = $sessions * $calls;
+
+my $node = PostgreSQL::Test::Cluster->new('linearizable');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\nwork_mem = '256MB'\njit = off");
+start_with_fake_clock($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+
+# Calls of all sessions at once, under a clock that is set back and returned
+# until they have ended; the number of pairs out of order.
+sub count_violations
+{
+	my ($scope) = @_;
+	$node->safe_psql('postgres',
+		'DROP TABLE IF EXISTS made; CREATE UNLOGGED TABLE made (began bigint, id uuid, returned bigint);'
+		  . 'DROP SEQUENCE IF EXISTS witness; CREATE SEQUENCE witness');
+
+	my $left  = $sessions;
+	my @calls = map {
+		IPC::Run::start(
+			[
+				'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
+				'-c', "SET fast_uuid.ordering = '$scope'",
+				'-c', "INSERT INTO made SELECT nextval('witness'), uuidv7_fast(), nextval('witness') FROM generate_series(1, $calls)"
+			],
+			'<', '/dev/null')
+	} 1 .. $sessions;
+
+	my $jumps = 0;
+	while (grep { IPC::Run::pumpable($_) && do { IPC::Run::reap_nb($_); IPC::Run::pumpable($_) } } @calls)
+	{
+		set_clock_offset($node, ('+0', '-1', '-0.01', '-60', '-59.9')[ $jumps++ % 5 ]);
+		usleep(20_000);
+	}
+	set_clock_offset($node, '+0');
+	is(scalar(grep { !IPC::Run::finish($_) } @calls), 0, "$scope: $sessions sessions made their values, the clock jumped $jumps times");
+	is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM made'),
+		"$total|$total", "$scope: every value is different");
+
+	# In the order of the witness: the largest value that has been returned
+	# must be smaller than each that is made by a call which begins later.
+	return $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FROM (
+  SELECT began, id, max(CASE WHEN began IS NULL THEN id::text END COLLATE "C")
+                      OVER (ORDER BY at ROWS UNBOUNDED PRECEDING) AS largest_returned
+    FROM (SELECT began AS at, began, id FROM made
+          UNION ALL SELECT returned, NULL, id FROM made) AS events) AS checked
+ WHERE began IS NOT NULL AND id::text COLLATE "C" <= largest_returned});
+}
+
+is(count_violations('cluster'), 0, 'cluster: no call that began after another has returned got a smaller value');
+cmp_ok(count_violations('session'), '>', 0, 'session: the same check finds such calls');
+
+$node->stop;
+done_testing();
