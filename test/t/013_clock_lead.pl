@@ -19,6 +19,22 @@ my $node      = PostgreSQL::Test::Cluster->new('lead');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 
+# A session takes its order along when it changes the scope behind its clock.
+start_with_fake_clock($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+{
+	my $session = $node->background_psql('postgres');
+	set_clock_offset($node, '+3600');
+	my $ahead = $session->query_safe('SELECT uuidv7_fast()');
+	set_clock_offset($node, '+0');
+	my $first = $session->query_safe("SET fast_uuid.ordering = 'cluster'; SELECT uuidv7_fast()");
+	cmp_ok($first, 'gt', $ahead, 'a value under cluster order exceeds the session\'s before');
+	cmp_ok($node->safe_psql('postgres', "SET fast_uuid.ordering = 'cluster'; SELECT uuidv7_fast()"),
+		'gt', $first, 'and so do those of other sessions from then on');
+	$session->quit;
+}
+$node->stop;
+
 foreach my $scope ('session', 'cluster')
 {
 	start_with_fake_clock($node);
