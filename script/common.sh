@@ -116,7 +116,8 @@ as_user()
 	fi
 }
 
-# Copy the checkout, build it and install it below the copy.
+# build_copy [VARIABLE=VALUE]...: copy the checkout, build it (with these for
+# make) and install it below the copy
 build_copy()
 {
 	say "Building for PostgreSQL $version in a copy of this checkout"
@@ -129,8 +130,8 @@ build_copy()
 	fi
 	cd "$work/source"
 	as_user make -s clean
-	as_user make -s -j "$jobs"
-	as_user make -s install DESTDIR="$work/install"
+	as_user make -s -j "$jobs" "$@"
+	as_user make -s install DESTDIR="$work/install" "$@"
 }
 
 # Settings, one a line, by which a server finds the extension below the copy.
