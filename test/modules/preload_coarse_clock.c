@@ -3,7 +3,6 @@
  *	  LD_PRELOAD library: a wall clock that counts microseconds, as that of
  *	  macOS does, and says so.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <time.h>
 
