@@ -71,7 +71,7 @@ warnings:
 # The pure parts, without a server, under the sanitizers.
 unit: $(UNIT_TESTS)
 	prove --exec '' $(UNIT_TESTS)
-$(UNIT_TESTS): %: %.c $(wildcard src/*.h test/unit/*.h)
+$(UNIT_TESTS): %: %.c $(wildcard src/*.[ch] test/unit/*.h)
 	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc -o $@ $<
 
 # Libraries that only test/t and the benchmark load into their servers.
