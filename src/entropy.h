@@ -23,6 +23,9 @@
 #define FU_BUFFER_SIZE_DEFAULT	4096
 #define FU_BUFFER_SIZE_MAX		65536
 
+/* Signals that may interrupt one fill before it counts as failed. */
+#define FU_EINTR_RETRIES	100
+
 /* A set of sources: bit i stands for that of index i. */
 #define FU_ENTROPY_ALL	((UINT32_C(1) << FU_ENTROPY_COUNT) - 1)
 

@@ -29,9 +29,6 @@
 
 #ifdef HAVE_GETRANDOM
 
-/* Signals that may interrupt one request before it counts as failed. */
-#define EINTR_RETRIES	100
-
 #ifdef __linux__
 
 /* errors: negative errno values */
@@ -117,7 +114,7 @@ request(uint8 *buf, size_t len)
 static bool
 getrandom_fill(uint8 *buf, size_t len, const char **why)
 {
-	int			retries = EINTR_RETRIES;
+	int			retries = FU_EINTR_RETRIES;
 
 	while (len > 0)
 	{

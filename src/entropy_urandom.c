@@ -12,26 +12,49 @@
 #include "entropy.h"
 #include "storage/fd.h"
 
+#ifdef __linux__
+#include <sys/sysmacros.h>
+
+/* Documentation/admin-guide/devices.txt */
+#define LINUX_MEM_MAJOR		1
+#define LINUX_URANDOM_MINOR	9
+#endif
+
 #define DEVICE "/dev/urandom"
 
-static const char not_a_device[] = "\"" DEVICE "\" is not a character device.";
+/*
+ * Is that the device?  A plain file repeats its bytes, /dev/zero its zero.
+ */
+static bool
+check_device(int stat_result, const struct stat *st, const char **why)
+{
+	if (stat_result != 0)
+	{
+		*why = fu_entropy_errno_reason("Looking up \"" DEVICE "\"");
+		return false;
+	}
+	if (!S_ISCHR(st->st_mode))
+	{
+		*why = "\"" DEVICE "\" is not a character device.";
+		return false;
+	}
+#ifdef __linux__
+	if (st->st_rdev != makedev(LINUX_MEM_MAJOR, LINUX_URANDOM_MINOR))
+	{
+		*why = "\"" DEVICE "\" is not the kernel's random device.";
+		return false;
+	}
+#endif
+	return true;
+}
 
 static bool
 urandom_available(const char **why)
 {
 	struct stat st;
+	int			result = stat(DEVICE, &st);
 
-	if (stat(DEVICE, &st) != 0)
-	{
-		*why = fu_entropy_errno_reason("Looking up \"" DEVICE "\"");
-		return false;
-	}
-	if (!S_ISCHR(st.st_mode))
-	{
-		*why = not_a_device;
-		return false;
-	}
-	return true;
+	return check_device(result, &st, why);
 }
 
 /*
@@ -40,25 +63,19 @@ urandom_available(const char **why)
 static bool
 read_fully(int fd, uint8 *buf, size_t len, const char **why)
 {
+	int			retries = FU_EINTR_RETRIES;
 	struct stat st;
+	int			result = fstat(fd, &st);
 
-	/* What was opened must be the device: a plain file repeats its bytes. */
-	if (fstat(fd, &st) != 0)
-	{
-		*why = fu_entropy_errno_reason("Looking up \"" DEVICE "\"");
+	/* What was opened may be something else than what was looked up. */
+	if (!check_device(result, &st, why))
 		return false;
-	}
-	if (!S_ISCHR(st.st_mode))
-	{
-		*why = not_a_device;
-		return false;
-	}
 
 	while (len > 0)
 	{
 		ssize_t		got = read(fd, buf, len);
 
-		if (got < 0 && errno == EINTR)
+		if (got < 0 && errno == EINTR && retries-- > 0)
 			continue;
 		if (got <= 0)
 		{
@@ -75,8 +92,11 @@ read_fully(int fd, uint8 *buf, size_t len, const char **why)
 static bool
 urandom_fill(uint8 *buf, size_t len, const char **why)
 {
-	/* Where the backend is out of descriptors, this closes a cached file. */
-	int			fd = BasicOpenFile(DEVICE, O_RDONLY | O_CLOEXEC);
+	/*
+	 * Where the backend is out of descriptors, this closes a cached file.  Not
+	 * to wait: were it a pipe, the opening would not end.
+	 */
+	int			fd = BasicOpenFile(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool		filled;
 
 	if (fd < 0)

@@ -1,0 +1,223 @@
+/*
+ * preload_faults.c
+ *	  Preloaded into a server (LD_PRELOAD): makes what the entropy sources
+ *	  call fail in one process, as the text in injected_fault says there.
+ *
+ *	  path PATH		/dev/urandom leads to PATH
+ *	  open ERRNO, fstat ERRNO, read ERRNO
+ *					the call fails for /dev/urandom
+ *	  read short	reads of it deliver 3 bytes, some are interrupted
+ *	  read part		the first read of it delivers 3 bytes, the next fail
+ *	  read end		reads of it find its end
+ *	  rand N		RAND_bytes fails and queues N errors of OpenSSL
+ *
+ *	  faults.c sets the text, so that it strikes only in a living session.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#undef _FORTIFY_SOURCE			/* its inline functions have the names below */
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEVICE			"/dev/urandom"
+#define SHORT_READ		3
+
+/* After so many in a row the caller would never stop: end the test. */
+#define MAX_INTERRUPTS	1000000
+
+/* Any error will do: library RAND, "error retrieving entropy". */
+#define OPENSSL_LIB_RAND	36
+#define OPENSSL_REASON		110
+
+#define REAL(name)	((__typeof__(&name)) dlsym(RTLD_NEXT, #name))
+
+/* The flags for server modules may hide symbols. */
+#pragma GCC visibility push(default)
+
+extern char injected_fault[256];
+extern int	RAND_bytes(unsigned char *buf, int num);
+
+char		injected_fault[256];
+
+static int	device_fd = -1;
+static unsigned int reads;		/* since the device was opened */
+static unsigned int interrupts; /* in a row */
+
+/* Number after this word in the text of the fault; 0: another fault, or none. */
+static int
+fault_number(const char *word)
+{
+	size_t		len = strlen(word);
+
+	if (strncmp(injected_fault, word, len) != 0 || injected_fault[len] != ' ')
+		return 0;
+	return atoi(injected_fault + len + 1);
+}
+
+/* Does the call fail?  Then errno is set. */
+static bool
+fails(const char *call)
+{
+	int			error = fault_number(call);
+
+	if (error == 0)
+		return false;
+	errno = error;
+	return true;
+}
+
+static void
+end_test(const char *why)
+{
+	fprintf(stderr, "%s\n", why);
+	abort();
+}
+
+static const char *
+redirect(const char *path)
+{
+	if (strncmp(injected_fault, "path ", 5) == 0)
+		return injected_fault + 5;
+	return path;
+}
+
+int
+open(const char *path, int flags,...)
+{
+	bool		is_device = strcmp(path, DEVICE) == 0;
+	int			mode = 0;
+	int			fd;
+	struct stat st;
+
+	if (flags & (O_CREAT | O_TMPFILE))
+	{
+		va_list		args;
+
+		va_start(args, flags);
+		mode = va_arg(args, int);
+		va_end(args);
+	}
+	if (!is_device)
+		return REAL(open) (path, flags, mode);
+
+	if (fails("open"))
+		return -1;
+	if (!(flags & O_NONBLOCK) && REAL(stat) (redirect(path), &st) == 0 && S_ISFIFO(st.st_mode))
+		end_test("the opening of a pipe waits for ever");
+	fd = REAL(open) (redirect(path), flags, mode);
+	device_fd = fd;
+	reads = interrupts = 0;
+	return fd;
+}
+
+int
+open64(const char *path, int flags,...)
+{
+	int			mode = 0;
+
+	if (flags & (O_CREAT | O_TMPFILE))
+	{
+		va_list		args;
+
+		va_start(args, flags);
+		mode = va_arg(args, int);
+		va_end(args);
+	}
+	return open(path, flags, mode);
+}
+
+int
+close(int fd)
+{
+	if (fd == device_fd)
+		device_fd = -1;
+	return REAL(close) (fd);
+}
+
+int
+stat(const char *path, struct stat *st)
+{
+	if (strcmp(path, DEVICE) != 0)
+		return REAL(stat) (path, st);
+	return REAL(stat) (redirect(path), st);
+}
+
+int
+stat64(const char *path, struct stat64 *st)
+{
+	return stat(path, (struct stat *) st);
+}
+
+int
+fstat(int fd, struct stat *st)
+{
+	return fd == device_fd && fails("fstat") ? -1 : REAL(fstat) (fd, st);
+}
+
+int
+fstat64(int fd, struct stat64 *st)
+{
+	return fstat(fd, (struct stat *) st);
+}
+
+static int
+interrupt(void)
+{
+	if (++interrupts > MAX_INTERRUPTS)
+		end_test("a read was retried for ever");
+	errno = EINTR;
+	return -1;
+}
+
+ssize_t
+read(int fd, void *buf, size_t len)
+{
+	bool		is_short = strcmp(injected_fault, "read short") == 0;
+	bool		is_part = strcmp(injected_fault, "read part") == 0;
+
+	if (fd != device_fd)
+		return REAL(read) (fd, buf, len);
+
+	reads++;
+	if (fault_number("read") == EINTR || (is_short && reads % 64 == 2))
+		return interrupt();
+	interrupts = 0;
+	if (fails("read"))
+		return -1;
+	if (strcmp(injected_fault, "read end") == 0)
+		return 0;
+	if (is_part && reads > 1)
+	{
+		errno = EIO;
+		return -1;
+	}
+	return REAL(read) (fd, buf, (is_short || is_part) && len > SHORT_READ ? SHORT_READ : len);
+}
+
+int
+RAND_bytes(unsigned char *buf, int num)
+{
+	void		(*err_new) (void) = (void (*) (void)) dlsym(RTLD_DEFAULT, "ERR_new");
+	void		(*err_set_error) (int, int, const char *,...) =
+		(void (*) (int, int, const char *,...)) dlsym(RTLD_DEFAULT, "ERR_set_error");
+
+	if (strncmp(injected_fault, "rand ", 5) != 0)
+		return REAL(RAND_bytes) (buf, num);
+
+	for (int i = fault_number("rand"); i > 0; i--)
+	{
+		err_new();
+		err_set_error(OPENSSL_LIB_RAND, OPENSSL_REASON, NULL);
+	}
+	return 0;
+}

@@ -1,0 +1,73 @@
+# RAND_bytes fails in a living session, with and without getrandom.
+
+use strict;
+use warnings;
+
+use Errno qw(EPERM);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use Faults;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my $node = start_faulty_node('openssl', preload => 1);
+if (!grep { $_ eq 'openssl' } sources())
+{
+	$node->stop;
+	plan skip_all => 'this build is without OpenSSL';
+}
+
+check_failing(
+	$node, 'RAND_bytes without a reason',
+	source => 'openssl',
+	start  => "inject_fault('rand 0')",
+	stop   => "inject_fault('')",
+	why    => 'RAND_bytes failed with OpenSSL error code 0.');
+check_failing(
+	$node, 'RAND_bytes',
+	source => 'openssl',
+	start  => "inject_fault('rand 2')",
+	stop   => "inject_fault('')",
+	why    => 'RAND_bytes failed: error retrieving entropy.');
+
+my $session = session_of($node);
+$session->query_safe("SELECT inject_fault('rand 2')");
+like(outcome($session, "SELECT uuidv7_fast('openssl')"), qr/^58000/, 'with two errors queued it fails');
+is($session->query_safe('SELECT openssl_error_queued()'), 'f', 'neither is left for the server to find');
+$session->quit;
+
+# xorshift128+ takes its seed from any strong source, and fails with the last.
+SKIP:
+{
+	my ($code, $out, $err) = $node->psql('postgres', 'SELECT getrandom_fault(0)');
+	skip 'no seccomp filter can be installed here', 1 if $code != 0;
+	my $no_getrandom = 'SELECT getrandom_fault(' . EPERM . ')';
+
+	$session = session_of($node, 'SET fast_uuid.vdso = off');
+	$session->query_safe($no_getrandom);
+	check_working($session, 'xorshift128+', 'without getrandom xorshift128+ is seeded all the same');
+	$session->query_safe("SELECT inject_fault('rand 2')");
+	check_working($session, 'xorshift128+', 'once seeded it needs no other source');
+	check_working($session, 'urandom',      'without getrandom and RAND_bytes urandom works');
+	$session->quit;
+
+	$session = session_of($node, 'SET fast_uuid.vdso = off');
+	$session->query_safe("$no_getrandom; SELECT inject_fault('rand 2')");
+	my $unseeded = '58000|could not get random bytes from entropy source "xorshift128+"'
+	  . '|getrandom failed: Operation not permitted.';
+	is(outcome($session, "SELECT uuidv7_fast('xorshift128+')"), $unseeded, 'without both it has no seed, and fails')
+	  foreach 1 .. 2;
+	$session->query_safe('SET fast_uuid.seed = 42');
+	check_working($session, 'xorshift128+', 'with a seed of its own it works');
+	$session->query_safe('RESET fast_uuid.seed');
+	is(outcome($session, "SELECT uuidv7_fast('xorshift128+')"), $unseeded, 'without one it fails again');
+	$session->query_safe("SELECT getrandom_fault(0)");
+	check_working($session, 'xorshift128+', 'with getrandom back it works');
+	$session->quit;
+}
+
+stop_faulty_node($node);
+done_testing();
