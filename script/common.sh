@@ -99,6 +99,18 @@ install_server()
 	fi
 }
 
+# install_where_available PACKAGE...: those that the distribution has, for tests
+# that are skipped without them
+install_where_available()
+{
+	local package
+	for package in "${@//%v/$version}"; do
+		if apt-cache show "$package" >/dev/null 2>&1; then
+			install_packages "$package"
+		fi
+	done
+}
+
 allow_cluster()
 {
 	as_root rm -f "$no_cluster"

@@ -12,6 +12,7 @@
 #include "portability/instr_time.h"
 #include "settings.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(fast_uuid_benchmark);
 

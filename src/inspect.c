@@ -11,6 +11,7 @@
 #include "ordering.h"
 #include "settings.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(fast_uuid_sources);

@@ -1,0 +1,82 @@
+# Throwaway roots for script/test-matrix, which sources this: another Debian
+# below one directory, made by debootstrap from its usual mirror.
+#
+# What runs in a root runs in namespaces of its own, so that its mounts and
+# whatever it started are gone when it ends, however that happens.
+
+# in_root ROOT SECONDS COMMAND...: run it there, as root, for that long at most;
+# /mnt is the directory $exchange.  With offline=yes it has a loopback interface of
+# its own, where its servers meet no others, and no network.
+in_root()
+{
+	local root=$1 seconds=$2
+	shift 2
+	timeout --signal=KILL "$seconds" \
+		unshare --mount --propagation private --pid --ipc ${offline:+--net} --fork --kill-child \
+		env offline="${offline:-}" root="$root" exchange="$exchange" bash -euc "$(declare -f enter_root); enter_root \"\$@\"" bash "$@" </dev/null
+}
+
+enter_root()
+{
+	# Linux: SIOCSIFFLAGS, IFF_UP | IFF_RUNNING
+	[ -z "$offline" ] || perl -e '
+		$up = pack("a16 s x22", "lo", 0x41);
+		socket(S, 2, 2, 0) && ioctl(S, 0x8914, $up) or die "loopback: $!\n"'
+	mount -t proc proc "$root/proc"
+	mount --rbind /dev "$root/dev"
+	mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts "$root/dev/pts"
+	mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+	mount --bind "$exchange" "$root/mnt"
+	exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+		http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" no_proxy="${no_proxy:-}" \
+		PG_VERSION="${PG_VERSION:-}" "$@"
+}
+
+# A debootstrap that is older than a suite has no script for it; they are all
+# the same one.
+bootstrap()
+{
+	local suite=$1 root=$2 scripts=/usr/share/debootstrap try
+	if [ ! -e "$scripts/scripts/$suite" ]; then
+		scripts=$exchange/debootstrap.$suite
+		cp -a /usr/share/debootstrap "$scripts"
+		ln -sf sid "$scripts/scripts/$suite"
+	fi
+	for try in 1 2 3; do
+		rm -rf "$root"
+		DEBOOTSTRAP_DIR=$scripts unshare --mount --propagation private debootstrap --variant=minbase "$suite" "$root" && return
+		tail -n 5 "$root/debootstrap/debootstrap.log" 2>/dev/null || true
+		echo "debootstrap $suite failed (attempt $try of 3)"
+		sleep 5
+	done
+	return 1
+}
+
+# make_root ROOT SUITE VERSION: make the root, or bring the one that is there up
+# to date, with all that script/test needs for that version of PostgreSQL
+make_root()
+{
+	local root=$1 suite=$2 version=$3 making=$1
+	if [ ! -d "$root" ]; then
+		# It gets its name when it is complete.
+		making=$root.making
+		bootstrap "$suite" "$making" || return
+		printf '#!/bin/sh\nexit 101\n' >"$making/usr/sbin/policy-rc.d"
+		chmod +x "$making/usr/sbin/policy-rc.d"
+		# The index of a mirror that stands still expires.
+		echo 'Acquire::Check-Valid-Until "false";' >"$making/etc/apt/apt.conf.d/00fast_uuid"
+		echo force-unsafe-io >"$making/etc/dpkg/dpkg.cfg.d/fast_uuid"
+		if [ "$version" = 19 ]; then
+			sed "s/ $suite / experimental /" "$making/etc/apt/sources.list" >"$making/etc/apt/sources.list.d/experimental.list"
+		fi
+	fi
+	cp -L /etc/resolv.conf /etc/hosts "$making/etc/"
+	PG_VERSION=$version in_root "$making" 1200 bash -c "
+		dpkg --configure -a &&
+		. /mnt/source/script/common.sh &&
+		apt_get update &&
+		apt_get upgrade &&
+		bash /mnt/source/script/matrix-packages &&
+		apt_get clean" || return
+	[ "$making" = "$root" ] || mv "$making" "$root"
+}

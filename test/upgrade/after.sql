@@ -1,0 +1,16 @@
+-- The tables are fit for use on the new server: what is inserted by default is
+-- greater than all that came over, and goes to the partition of now.
+DO $$
+DECLARE
+  largest uuid := (SELECT id FROM item ORDER BY id DESC LIMIT 1);
+  partition text := 'event_' || extract(year FROM now() AT TIME ZONE 'UTC');
+BEGIN
+  ASSERT (SELECT count(*) FROM item) = 10000 AND (SELECT count(*) FROM event) = 6001, 'every row came over';
+  INSERT INTO item (n) SELECT generate_series(1, 1000);
+  ASSERT (SELECT count(*) FROM item WHERE id > largest) = 1000, 'new values are greater than all that came over';
+  INSERT INTO event (n) VALUES (-1);
+  ASSERT (SELECT tableoid::regclass::text FROM event WHERE n = -1) = partition, 'a new row is in the partition of now';
+  SET LOCAL enable_seqscan = off;
+  ASSERT (SELECT count(*) FROM item WHERE uuidv7_fast_timestamp(id, true) >= uuidv7_fast_timestamp(largest, true)) >= 1001,
+    'the index by time finds old and new rows';
+END $$;
