@@ -38,8 +38,12 @@ foreach my $side (@sides)
 	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 }
 
+my $version = $node{left}->safe_psql('postgres', 'SHOW server_version_num');
+
+# 19 counts errors of tables and of sequences apart.
+my $sync_errors = $version >= 190000 ? 'sync_table_error_count' : 'sync_error_count';
 my $subscription_errors =
-  'SELECT coalesce(sum(apply_error_count + sync_error_count), 0) FROM pg_stat_subscription_stats';
+  "SELECT coalesce(sum(apply_error_count + $sync_errors), 0) FROM pg_stat_subscription_stats";
 
 # Sessions of both sides, from every source and under both orders.  True if all
 # have succeeded.
@@ -109,7 +113,7 @@ my %ways = (by_row_filter => {
 $ways{by_origin} = {
 	publication  => sub { 'FOR TABLE by_origin' },
 	subscription => 'copy_data = false, origin = none'
-} if $node{left}->safe_psql('postgres', 'SHOW server_version_num') >= 160000;
+} if $version >= 160000;
 
 foreach my $table (sort keys %ways)
 {
