@@ -160,6 +160,12 @@ server_settings()
 	echo "dynamic_library_path=$installed$("$PG_CONFIG" --pkglibdir):\$libdir"
 }
 
+# The same as lines of postgresql.conf.
+server_conf()
+{
+	server_settings | sed "s/=\(.*\)/ = '\1'/"
+}
+
 # with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server, which
 # psql finds by itself
 with_server()

@@ -19,10 +19,9 @@ PG_FUNCTION_INFO_V1(fast_uuid_stats);
 PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
 
 static void
-put_row(ReturnSetInfo *result, const Datum *values, const bool *nulls)
+put_row(ReturnSetInfo *result, Datum *values, bool *nulls)
 {
-	tuplestore_putvalues(result->setResult, result->setDesc,
-						 unconstify(Datum *, values), unconstify(bool *, nulls));
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
 /*
