@@ -32,7 +32,6 @@ static double
 measure(const EntropySource *source, size_t size, int milliseconds)
 {
 	uint8		buf[REQUEST_SIZE_MAX];
-	const char *why;
 	instr_time	start;
 	instr_time	elapsed;
 	uint64		requests = 0;
@@ -42,11 +41,7 @@ measure(const EntropySource *source, size_t size, int milliseconds)
 	{
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < REQUESTS_A_BATCH; i++)
-			if (!source->fill(buf, size, &why))
-				ereport(ERROR,
-						(errcode(ERRCODE_SYSTEM_ERROR),
-						 errmsg("could not get random bytes from entropy source \"%s\"", source->name),
-						 errdetail_internal("%s", why)));
+			fu_entropy_fill(source, buf, size);
 		requests += REQUESTS_A_BATCH;
 		INSTR_TIME_SET_CURRENT(elapsed);
 		INSTR_TIME_SUBTRACT(elapsed, start);

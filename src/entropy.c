@@ -133,6 +133,24 @@ check_usable(int source)
 }
 
 /*
+ * Fill len bytes, a multiple of 8, from a source.  Raises an error, and leaves
+ * nothing in the buffer, where the source cannot deliver.
+ */
+void
+fu_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
+{
+	const char *why;
+
+	if (source->fill(buf, len, &why))
+		return;
+	explicit_bzero(buf, len);
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("could not get random bytes from entropy source \"%s\"", source->name),
+			 errdetail_internal("%s", why)));
+}
+
+/*
  * Refill a stage that is empty, or that another process filled.  Raises an
  * error, and leaves the stage empty, where the source cannot deliver.
  */
@@ -140,7 +158,6 @@ void
 fu_entropy_refill(int source)
 {
 	EntropyStage *stage = &fu_entropy_stages[source];
-	const char *why;
 	uint32		size;
 
 	if (fu_entropy_stage_pid != MyProcPid)
@@ -157,15 +174,7 @@ fu_entropy_refill(int source)
 	size = next_fill_size(stage);
 	stage->next = stage->filled = 0;
 
-	if (!fu_entropy_sources[source]->fill((uint8 *) stage->pieces, size * sizeof(uint64), &why))
-	{
-		explicit_bzero(stage->pieces, size * sizeof(uint64));
-		ereport(ERROR,
-				(errcode(ERRCODE_SYSTEM_ERROR),
-				 errmsg("could not get random bytes from entropy source \"%s\"",
-						fu_entropy_sources[source]->name),
-				 errdetail_internal("%s", why)));
-	}
+	fu_entropy_fill(fu_entropy_sources[source], (uint8 *) stage->pieces, size * sizeof(uint64));
 	stage->filled = stage->fill_size = size;
 	fu_entropy_stats[source].refills++;
 	fu_entropy_stats[source].bytes += size * sizeof(uint64);

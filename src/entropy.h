@@ -90,6 +90,7 @@ extern EntropyStats fu_entropy_stats[FU_ENTROPY_COUNT];
 extern int	fu_entropy_default(void);
 extern int	fu_entropy_lookup(const char *name, size_t len);
 extern const char *fu_entropy_names(uint32 mask);
+extern void fu_entropy_fill(const EntropySource *source, uint8 *buf, size_t len);
 extern void fu_entropy_refill(int source);
 extern void fu_entropy_discard(void);
 
