@@ -1,8 +1,55 @@
-# Throwaway roots for script/test-matrix, which sources this: another Debian
-# below one directory, made by debootstrap from its usual mirror.
+# Throwaway roots, sourced by the scripts that need another Debian than this one
+# (after common.sh): each below one directory, made by debootstrap from its usual
+# mirror.
 #
 # What runs in a root runs in namespaces of its own, so that its mounts and
 # whatever it started are gone when it ends, however that happens.
+
+# The Debian that ships each PostgreSQL.
+declare -A suites=([15]=bookworm [17]=trixie [18]=forky [19]=forky)
+declare -A distributions=([15]="Debian 12" [17]="Debian 13" [18]="Debian testing" [19]="experimental")
+
+# isolate ARGUMENT...: does nothing in the script that it starts: this one again
+# with these arguments, as root, in a process namespace that ends with it, and with
+# the throwaway directory $throwaway, in which $exchange is what roots see as /mnt,
+# with this checkout in source/.  Roots are in $roots: below $ROOTS_CACHE, where
+# they stay, or below $throwaway.
+isolate()
+{
+	local inside= status=0
+	if [ "$(id -u)" != 0 ]; then
+		command -v sudo >/dev/null || die "making a root needs root: run this as root, or install sudo"
+		exec sudo --preserve-env=ROOTS_CACHE,http_proxy,https_proxy,no_proxy bash "$0" "$@"
+	fi
+	if [ -n "${throwaway:-}" ]; then
+		exchange=$throwaway/exchange
+		roots=${ROOTS_CACHE:-$throwaway/roots}
+		mkdir -p "$exchange/source" "$roots"
+		roots=$(cd "$roots" && pwd)
+		exec 9>"$roots/lock"
+		flock -n 9 || die "$roots is in use by another run"
+		tar -C "$top" --exclude=./.git -cf - . | tar -C "$exchange/source" --no-same-owner -xf -
+		return
+	fi
+	install_packages debootstrap debian-archive-keyring
+	throwaway=$(mktemp -d "${TMPDIR:-/tmp}/fast_uuid_roots.XXXXXX")
+	# Once the namespace has ended nothing uses the directory any more.
+	cleanup()
+	{
+		kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null || true
+		rm -rf --one-file-system "$throwaway" ${ROOTS_CACHE:+"$ROOTS_CACHE"/*.making}
+	}
+	trap cleanup EXIT
+	trap - ERR
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	export throwaway
+	unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child bash "$0" "$@" </dev/null &
+	inside=$!
+	wait "$inside" || status=$?
+	exit "$status"
+}
 
 # in_root ROOT SECONDS COMMAND...: run it there, as root, for that long at most;
 # /mnt is the directory $exchange.  With offline=yes it has a loopback interface of
@@ -23,6 +70,7 @@ enter_root()
 		$up = pack("a16 s x22", "lo", 0x41);
 		socket(S, 2, 2, 0) && ioctl(S, 0x8914, $up) or die "loopback: $!\n"'
 	mount -t proc proc "$root/proc"
+	mount -t sysfs -o ro sysfs "$root/sys"
 	mount --rbind /dev "$root/dev"
 	mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts "$root/dev/pts"
 	mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
@@ -52,11 +100,13 @@ bootstrap()
 	return 1
 }
 
-# make_root ROOT SUITE VERSION: make the root, or bring the one that is there up
-# to date, with all that script/test needs for that version of PostgreSQL
+# make_root ROOT VERSION COMMAND...: make the root, or bring the one that is there
+# up to date, with the Debian that ships that version of PostgreSQL and with what
+# the command installs there
 make_root()
 {
-	local root=$1 suite=$2 version=$3 making=$1
+	local root=$1 version=$2 suite=${suites[$2]} making=$1
+	shift 2
 	if [ ! -d "$root" ]; then
 		# It gets its name when it is complete.
 		making=$root.making
@@ -76,7 +126,7 @@ make_root()
 		. /mnt/source/script/common.sh &&
 		apt_get update &&
 		apt_get upgrade &&
-		bash /mnt/source/script/matrix-packages &&
-		apt_get clean" || return
+		\"\$@\" &&
+		apt_get clean" bash "$@" || return
 	[ "$making" = "$root" ] || mv "$making" "$root"
 }
