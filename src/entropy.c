@@ -17,11 +17,7 @@ const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT] = {
 #undef FU_ENTROPY_ROW
 };
 
-EntropyStage fu_entropy_stages[FU_ENTROPY_COUNT];
-EntropyStats fu_entropy_stats[FU_ENTROPY_COUNT];
-
-/* Process that the stages belong to. */
-int			fu_entropy_stage_pid = 0;
+EntropyState fu_entropy;
 
 /*
  * The source that fast_uuid.source starts with: the first cryptographic one
@@ -91,10 +87,8 @@ fu_entropy_discard(void)
 {
 	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
 	{
-		EntropyStage *stage = &fu_entropy_stages[i];
-
-		explicit_bzero(stage->pieces, stage->filled * sizeof(uint64));
-		memset(stage, 0, offsetof(EntropyStage, pieces));
+		explicit_bzero(fu_entropy.pieces[i], fu_entropy.stage[i].filled * sizeof(uint64));
+		fu_entropy.stage[i] = (EntropyStage) {0};
 	}
 }
 
@@ -157,14 +151,15 @@ fu_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
 void
 fu_entropy_refill(int source)
 {
-	EntropyStage *stage = &fu_entropy_stages[source];
+	EntropyStage *stage = &fu_entropy.stage[source];
+	EntropyStats *stats = &fu_entropy.stats[source];
 	uint32		size;
 
-	if (fu_entropy_stage_pid != MyProcPid)
+	if (fu_entropy.pid != MyProcPid)
 	{
 		fu_entropy_discard();
-		memset(fu_entropy_stats, 0, sizeof(fu_entropy_stats));
-		fu_entropy_stage_pid = MyProcPid;
+		memset(fu_entropy.stats, 0, sizeof(fu_entropy.stats));
+		fu_entropy.pid = MyProcPid;
 	}
 
 	if (!stage->usable)
@@ -174,8 +169,8 @@ fu_entropy_refill(int source)
 	size = next_fill_size(stage);
 	stage->next = stage->filled = 0;
 
-	fu_entropy_fill(fu_entropy_sources[source], (uint8 *) stage->pieces, size * sizeof(uint64));
+	fu_entropy_fill(fu_entropy_sources[source], (uint8 *) fu_entropy.pieces[source], size * sizeof(uint64));
 	stage->filled = stage->fill_size = size;
-	fu_entropy_stats[source].refills++;
-	fu_entropy_stats[source].bytes += size * sizeof(uint64);
+	stats->refills++;
+	stats->bytes += size * sizeof(uint64);
 }

@@ -50,9 +50,9 @@ typedef struct EntropySource
 } EntropySource;
 
 /*
- * Randomness of one source, fetched ahead, in pieces of 8 bytes.  Pieces
- * before "next" have been handed out and are zero; those from "next" up to
- * "filled" wait.  Static, so that staging cannot run out of memory.
+ * Where the stage of one source stands, in pieces of 8 bytes.  Those before
+ * "next" have been handed out and are zero; those from "next" up to "filled"
+ * wait.
  */
 typedef struct EntropyStage
 {
@@ -60,7 +60,6 @@ typedef struct EntropyStage
 	uint32		filled;
 	uint32		fill_size;		/* pieces of the latest fill; 0: none yet */
 	bool		usable;			/* allowed, and available() has said yes */
-	uint64		pieces[FU_BUFFER_SIZE_MAX / sizeof(uint64)];
 } EntropyStage;
 
 /* What this session has fetched from a source. */
@@ -69,6 +68,9 @@ typedef struct EntropyStats
 	uint64		refills;
 	uint64		bytes;
 } EntropyStats;
+
+/* Room for the randomness of one source. */
+typedef uint64 EntropyPieces[FU_BUFFER_SIZE_MAX / sizeof(uint64)];
 
 enum
 {
@@ -82,10 +84,21 @@ enum
 FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
 #undef FU_ENTROPY_ROW
 
+/*
+ * What a process has staged.  Static, so that staging cannot run out of memory;
+ * in one piece with what is small first, because a new session pays for every
+ * page of memory that it touches.
+ */
+typedef struct EntropyState
+{
+	int			pid;			/* the process that staged it; 0: none */
+	EntropyStage stage[FU_ENTROPY_COUNT];
+	EntropyStats stats[FU_ENTROPY_COUNT];
+	EntropyPieces pieces[FU_ENTROPY_COUNT];
+} EntropyState;
+
 extern const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT];
-extern EntropyStage fu_entropy_stages[FU_ENTROPY_COUNT];
-extern int	fu_entropy_stage_pid;
-extern EntropyStats fu_entropy_stats[FU_ENTROPY_COUNT];
+extern EntropyState fu_entropy;
 
 extern int	fu_entropy_default(void);
 extern int	fu_entropy_lookup(const char *name, size_t len);
@@ -108,15 +121,17 @@ extern const char *fu_entropy_errno_reason(const char *what);
 static inline uint64
 fu_entropy_draw(int source)
 {
-	EntropyStage *stage = &fu_entropy_stages[source];
+	EntropyStage *stage = &fu_entropy.stage[source];
+	uint64	   *next;
 	uint64		piece;
 
 	if (unlikely(stage->next == stage->filled ||
-				 fu_entropy_stage_pid != MyProcPid))
+				 fu_entropy.pid != MyProcPid))
 		fu_entropy_refill(source);
 
-	piece = stage->pieces[stage->next];
-	stage->pieces[stage->next++] = 0;
+	next = &fu_entropy.pieces[source][stage->next++];
+	piece = *next;
+	*next = 0;
 
 	return fu_le64(piece);
 }

@@ -18,22 +18,20 @@
 #define NS_PER_US 1000
 
 PG_FUNCTION_INFO_V1(uuidv7_fast);
+PG_FUNCTION_INFO_V1(uuidv7_fast_from);
 PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 
 /*
- * uuidv7_fast(source text DEFAULT NULL) returns uuid
- *
- * A version 7 UUID of this moment, greater than all that this backend has
- * returned before.  NULL: from the source in fast_uuid.source.
+ * A value of this moment, greater than all that this backend has returned
+ * before, from a source (index into fu_entropy_sources).
  *
  * The clock comes first: while it is read, the processor gets on with what
  * does not depend on it.
  */
-Datum
-uuidv7_fast(PG_FUNCTION_ARGS)
+static inline Datum
+value_now(int source)
 {
-	int			source = FU_GETARG_SOURCE(0);
 	struct timespec now;
 	uint64		random;
 	pg_uuid_t  *uuid;
@@ -45,7 +43,30 @@ uuidv7_fast(PG_FUNCTION_ARGS)
 
 	uuid = palloc(sizeof(pg_uuid_t));
 	fu_uuid_encode(uuid->data, now.tv_sec, now.tv_nsec, random);
-	PG_RETURN_UUID_P(uuid);
+	return UUIDPGetDatum(uuid);
+}
+
+/*
+ * uuidv7_fast() returns uuid
+ *
+ * From the source in fast_uuid.source.  A function of its own, and not the next
+ * one with a default, so that the parser and the planner have less to do.
+ */
+Datum
+uuidv7_fast(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	return value_now(fu_source);
+}
+
+/*
+ * uuidv7_fast(source text) returns uuid
+ *
+ * NULL: from the source in fast_uuid.source.
+ */
+Datum
+uuidv7_fast_from(PG_FUNCTION_ARGS)
+{
+	return value_now(FU_GETARG_SOURCE(0));
 }
 
 /*

@@ -122,8 +122,8 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 
 		values[0] = CStringGetTextDatum("source");
 		values[1] = CStringGetTextDatum(fu_entropy_sources[i]->name);
-		values[2] = Int64GetDatum(fu_entropy_stats[i].refills);
-		values[3] = Int64GetDatum(fu_entropy_stats[i].bytes);
+		values[2] = Int64GetDatum(fu_entropy.stats[i].refills);
+		values[3] = Int64GetDatum(fu_entropy.stats[i].bytes);
 		put_row(result, values, nulls);
 	}
 

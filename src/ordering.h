@@ -18,7 +18,8 @@ typedef enum OrderingScope
 
 /*
  * A lead below this is no sign of a clock that was set back: bulk calls set
- * aside up to 256 ns each, in as many sessions as there are.
+ * aside up to 256 ns each, in as many sessions as there are.  (It adds up only
+ * where one instance makes more than 10^9 values a second.)
  */
 #define FU_SET_BACK_NS	FU_NS_PER_MS
 

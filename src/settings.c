@@ -232,7 +232,7 @@ fu_settings_init(void)
 	/* Before the source, which is checked against it. */
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Entropy sources that may be used.",
-							   "A list; any other source is refused, as fast_uuid.source and in a call. "
+							   "A list of names with commas. Any other source is refused, by fast_uuid.source and as an argument. "
 							   "Does not change fast_uuid.source: set that to an allowed one.",
 							   &allowed_text,
 							   MemoryContextStrdup(TopMemoryContext, fu_entropy_names(FU_ENTROPY_ALL)),
@@ -240,9 +240,9 @@ fu_settings_init(void)
 							   allowed_check, allowed_assign, NULL);
 
 	DefineCustomEnumVariable("fast_uuid.source",
-							 "Entropy source of uuidv7_fast().",
+							 "Entropy source of generated UUIDs.",
 							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
-							 "\"xorshift128+\" is not: who sees its values can calculate the next.",
+							 "\"xorshift128+\" is not: who sees a few values can calculate the others.",
 							 &fu_source,
 							 fu_entropy_default(),
 							 source_options,
@@ -251,7 +251,7 @@ fu_settings_init(void)
 
 	DefineCustomIntVariable("fast_uuid.buffer_size",
 							"Random bytes fetched ahead from an entropy source.",
-							"A value takes 8 bytes. The first fetch of a session is small, "
+							"A value takes 8 bytes. The first fetch of a session is 64 bytes, "
 							"each further one twice as large, up to this size. "
 							"With 0 every value asks the source.",
 							&fu_buffer_size,
@@ -278,7 +278,7 @@ fu_settings_init(void)
 							   seed_check, seed_assign, NULL);
 
 	DefineCustomEnumVariable("fast_uuid.ordering",
-							 "Scope in which each value is greater than all earlier ones.",
+							 "Sessions among which each UUID is greater than all earlier ones.",
 							 "\"session\": the values of this session. \"cluster\": those of all sessions "
 							 "under this setting; before PostgreSQL 17 it needs fast_uuid in shared_preload_libraries.",
 							 &fu_ordering_scope,
@@ -288,7 +288,7 @@ fu_settings_init(void)
 							 NULL, ordering_assign, NULL);
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
-							"Most that the embedded time may lead the clock.",
+							"How far the time in new UUIDs may lead a clock that was set back.",
 							"Where the clock was set back, values go on from the latest one. An error "
 							"is raised once they would lead the clock by more than this, and by a "
 							"millisecond at least. -1: no limit.",

@@ -21,8 +21,8 @@ my $node = PostgreSQL::Test::Cluster->new('without_openssl');
 $node->init;
 $node->start;
 $node->safe_psql('postgres',
-	"CREATE FUNCTION uuidv7_fast(source text DEFAULT NULL) RETURNS uuid"
-	  . " AS '$build/fast_uuid', 'uuidv7_fast' LANGUAGE c PARALLEL SAFE");
+	"CREATE FUNCTION uuidv7_fast() RETURNS uuid AS '$build/fast_uuid', 'uuidv7_fast' LANGUAGE c;"
+	  . "CREATE FUNCTION uuidv7_fast(text) RETURNS uuid AS '$build/fast_uuid', 'uuidv7_fast_from' LANGUAGE c");
 
 is($node->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source'),
 	"t\ngetrandom", 'the default is getrandom');
