@@ -28,8 +28,9 @@ PROVE_TESTS = test/t/*.pl
 
 UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c)))
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
-BENCH_MODULES = bench/noop.so
-EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) bench/xorshift
+BENCH_MODULES = bench/noop.so bench/clock_uuid.so bench/fast_random.so
+BENCH_PROGRAMS = bench/clock bench/xorshift
+EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) fast_uuid-*.zip
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -77,10 +78,32 @@ $(UNIT_TESTS): %: %.c $(wildcard src/*.[ch] test/unit/*.h)
 # Libraries that only test/t and the benchmark load into their servers.
 test-modules: $(TEST_MODULES)
 $(TEST_MODULES) $(BENCH_MODULES): %.so: %.c
-	$(CC) $(CFLAGS) $(CPPFLAGS) $(CFLAGS_SL) -shared -o $@ $<
+	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc $(CFLAGS_SL) -shared -o $@ $<
 installcheck: test-modules
-bench/xorshift: bench/xorshift.c $(wildcard src/*.h)
+benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
+$(BENCH_PROGRAMS): %: %.c $(wildcard src/*.h bench/*.h)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc -o $@ $<
 
-.PHONY: openssl-headers warnings unit test-modules
+.PHONY: openssl-headers warnings unit test-modules benchmark
 endif
+
+# The version stands in fast_uuid.control; what must repeat it is compared.
+# A distribution has three numbers: 1.0 is 1.0.0.
+DISTVERSION = $(EXTVERSION)$(if $(word 3,$(subst ., ,$(EXTVERSION))),,.0)
+versions:
+	@check() { [ -e $$1 ] || return 0; found=$$(sed -n "$$2" $$1 | head -n 1); \
+	  [ "$$found" = $$3 ] || { echo "fast_uuid: $$1 has version \"$$found\"," \
+	    "fast_uuid.control has \"$(EXTVERSION)\"" >&2; exit 1; }; }; \
+	check CHANGELOG.md 's/^## \([^ ]*\) .*/\1/p' $(EXTVERSION); \
+	check META.json 's/^  "version": "\(.*\)",/\1/p' $(DISTVERSION); \
+	check META.json 's/^      "version": "\(.*\)"/\1/p' $(DISTVERSION); \
+	check META.json 's/.*sql.fast_uuid--\(.*\)\.sql.*/\1/p' $(EXTVERSION); \
+	check packaging/fast_uuid.spec 's/^Version: *//p' $(DISTVERSION); \
+	check debian/changelog 's/^fast-uuid (\(.*\)-.*/\1/p' $(DISTVERSION)
+
+# The archive for PGXN, of what is committed.
+dist: versions
+	@git diff --quiet HEAD || { echo "fast_uuid: commit first: the archive holds what is committed" >&2; exit 1; }
+	git archive --format=zip --prefix=fast_uuid-$(DISTVERSION)/ --output=fast_uuid-$(DISTVERSION).zip HEAD
+
+.PHONY: versions dist

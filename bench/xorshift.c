@@ -1,7 +1,8 @@
 /*
  * xorshift.c
  *	  The lanes of xorshift128+ against the plain loop over one generator, in
- *	  turn, so that both see the same machine.  Linked with nothing of the server.
+ *	  turn, so that both see the same machine: medians of many fills of a buffer,
+ *	  as lines of CSV: what, figure, unit.  Linked with nothing of the server.
  */
 #include "c.h"
 
@@ -80,9 +81,7 @@ main(void)
 	qsort(plain_rate, ROUNDS, sizeof(double), compare);
 	qsort(lanes_rate, ROUNDS, sizeof(double), compare);
 	qsort(ratio, ROUNDS, sizeof(double), compare);
-	printf("xorshift128+, fills of %d bytes, medians of %d rounds:\n"
-		   "  plain loop  %5.2f GB/s\n  eight lanes %5.2f GB/s\n  ratio       %5.2f\n"
-		   "  (published for one core of an i7-4770: 7.14 GB/s)\n",
-		   BUFFER_SIZE, ROUNDS, plain_rate[ROUNDS / 2], lanes_rate[ROUNDS / 2], ratio[ROUNDS / 2]);
+	printf("plain loop,%.2f,GB/s\neight lanes,%.2f,GB/s\neight lanes to the plain loop,%.2f,times\n",
+		   plain_rate[ROUNDS / 2], lanes_rate[ROUNDS / 2], ratio[ROUNDS / 2]);
 	return 0;
 }

@@ -1,0 +1,72 @@
+"""What is measured against what: every generator with its settings."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Generator:
+    name: str
+    call: str
+    settings: dict = field(default_factory=dict)
+    kind: str = 'ours'      # 'floor', 'ours', 'clock' or 'peer'
+
+
+FLOOR = Generator('no-op C function: the floor', 'fast_uuid_noop()', kind='floor')
+DEFAULT = Generator('uuidv7_fast()', 'uuidv7_fast()')
+CLUSTER = Generator('uuidv7_fast(), cluster order', 'uuidv7_fast()', {'fast_uuid.ordering': 'cluster'})
+NEXTVAL = Generator('nextval()', "nextval('counter')", kind='peer')
+CORE_V7 = Generator('uuidv7() of PostgreSQL', 'uuidv7()', kind='peer')
+CORE_V4 = Generator('gen_random_uuid()', 'gen_random_uuid()', kind='peer')
+
+CLOCK = Generator('bare clock and layout', 'fast_uuid_clock()', kind='clock')
+INTERPOLATED = Generator('bare interpolated clock and layout', 'fast_uuid_interpolated_clock()', kind='clock')
+
+CRYPTOGRAPHIC = ('getrandom', 'getrandom, system call', 'urandom')
+
+
+def _source(name, label=None, **settings):
+    return Generator(f'uuidv7_fast(), {label or name}', 'uuidv7_fast()', {'fast_uuid.source': name, **settings})
+
+
+def _extension_function(connection, name, call, extension):
+    """The function of another extension, if the server has that."""
+    available = connection.execute('SELECT true FROM pg_available_extensions WHERE name = %s', [extension]).fetchone()
+    if not available:
+        return []
+    connection.execute(f'CREATE EXTENSION IF NOT EXISTS "{extension}"')
+    return [Generator(name, call, kind='peer')]
+
+
+def core_v7(connection):
+    """uuidv7() where the server has one: from PostgreSQL 18."""
+    found = connection.execute("SELECT true FROM pg_proc WHERE oid = to_regprocedure('pg_catalog.uuidv7()')").fetchone()
+    return [CORE_V7] if found else []
+
+
+def all_generators(connection, calls):
+    """Every generator this server has, and the calls the user has named."""
+    off = {'fast_uuid.vdso': 'off'}
+    unstaged = {'fast_uuid.buffer_size': '0'}
+    return [
+        FLOOR,
+        CLOCK,
+        INTERPOLATED,
+        DEFAULT,
+        CLUSTER,
+        Generator('uuidv7_fast(\'getrandom\'): named in the call', "uuidv7_fast('getrandom')"),
+        _source('getrandom'),
+        _source('getrandom', 'getrandom, system call', **off),
+        _source('urandom'),
+        _source('xorshift128+'),
+        _source('openssl', 'openssl, unstaged', **unstaged),
+        _source('getrandom', 'getrandom, unstaged', **unstaged),
+        _source('getrandom', 'getrandom, system call, unstaged', **off, **unstaged),
+        _source('urandom', 'urandom, unstaged', **unstaged),
+        _source('xorshift128+', 'xorshift128+, unstaged', **unstaged),
+        NEXTVAL,
+        *core_v7(connection),
+        CORE_V4,
+        *_extension_function(connection, 'uuid_generate_v7() of pg_uuidv7', 'uuid_generate_v7()', 'pg_uuidv7'),
+        *_extension_function(connection, 'uuid_generate_v4() of uuid-ossp', 'uuid_generate_v4()', 'uuid-ossp'),
+        *(Generator(call, call, kind='peer') for call in calls),
+    ]

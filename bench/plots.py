@@ -1,0 +1,201 @@
+"""The plots of the report, as SVG, one function each."""
+
+import csv
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use('svg')
+import matplotlib.pyplot as plt
+
+from generators import CLUSTER, CORE_V4, CORE_V7, DEFAULT, FLOOR, NEXTVAL
+
+OURS, PALE, FLOOR_COLOUR, PEER = '#1f6f8b', '#8fbccb', '#8c8c8c', '#d98e5f'
+COLOURS = {FLOOR.name: FLOOR_COLOUR, DEFAULT.name: OURS, CLUSTER.name: '#0b3c49', NEXTVAL.name: '#b5651d',
+           CORE_V7.name: PEER, CORE_V4.name: '#c9b18c', 'bigint identity': '#b5651d'}
+MARKERS = dict(zip(COLOURS, 'Xos^Dvp'))
+
+plt.rcParams.update({
+    'svg.hashsalt': 'fast_uuid', 'font.size': 11, 'font.family': 'DejaVu Sans',
+    'axes.spines.top': False, 'axes.spines.right': False, 'axes.axisbelow': True,
+    'axes.titlesize': 12, 'axes.titleweight': 'bold', 'axes.titlelocation': 'left',
+})
+
+
+def _colour(case):
+    if case in COLOURS:
+        return COLOURS[case]
+    return OURS if case.startswith('uuidv7_fast') else PEER
+
+
+def _save(figure, path):
+    figure.savefig(path, bbox_inches='tight', metadata={'Date': None})
+    plt.close(figure)
+
+
+def _bars(axes, labels, values, colours, notes, title):
+    """Horizontal bars, the first at the top, each with its note at its end."""
+    places = range(len(labels))
+    axes.barh(places, values, color=colours, height=0.72)
+    axes.set_yticks(places, labels)
+    axes.tick_params(axis='y', length=0)
+    axes.invert_yaxis()
+    axes.xaxis.set_visible(False)
+    axes.spines[['bottom', 'left']].set_visible(False)
+    axes.set_xlim(0, max(values) * 1.18)
+    for place, value, note in zip(places, values, notes):
+        axes.text(value + max(values) * 0.012, place, note, va='center')
+    axes.set_title(title, pad=10)
+
+
+def _line(axes, x, y, case, label=None):
+    axes.plot(x, y, color=_colour(case), marker=MARKERS.get(case, 'o'), linewidth=2, markersize=6, label=label or case)
+
+
+def _legend(axes):
+    axes.legend(frameon=False, fontsize=10)
+    axes.grid(axis='y', color='#e6e6e6')
+
+
+def statements(summary, path):
+    """A million values: the plot that opens the README."""
+    shown = [FLOOR.name, 'uuidv7_fast(), xorshift128+', DEFAULT.name, CLUSTER.name, 'uuidv7_fast(), getrandom',
+             'uuidv7_fast(), urandom', NEXTVAL.name, CORE_V4.name, CORE_V7.name,
+             'uuid_generate_v7() of pg_uuidv7', 'uuid_generate_v4() of uuid-ossp']
+    labels = {DEFAULT.name: 'uuidv7_fast(), default: openssl'}
+    shown = [case for case in shown if summary.get('statements', case, 1000000, 'ms')]
+    ms = [summary.get('statements', case, 1000000, 'ms') for case in shown]
+    notes = [f"{value:,.0f} ms   {summary.get('statements', case, 1000000, 'times the floor'):.2f}×"
+             for case, value in zip(shown, ms)]
+    figure, axes = plt.subplots(figsize=(9.5, 0.42 * len(shown) + 0.9))
+    _bars(axes, [labels.get(case, case) for case in shown], ms, [_colour(case) for case in shown], notes,
+          'A million values: SELECT count(f()) FROM generate_series(1, 1000000)')
+    axes.axvline(ms[0], color=FLOOR_COLOUR, linestyle=':', linewidth=1)
+    _save(figure, path)
+
+
+def requests(summary, path):
+    figure, axes = plt.subplots(figsize=(9, 4.8))
+    hues = {'openssl': OURS, 'OpenSSL': OURS, 'getrandom (vDSO)': '#6a4c93', 'getrandom (system call)': '#c77dba',
+            'urandom': PEER, '/dev/urandom': PEER, 'xorshift128+': FLOOR_COLOUR}
+    for case in summary.cases('requests'):
+        sizes = [int(p) for p in summary.parameters('requests')]
+        hue = hues.get(case, hues.get(case.split(' (')[0], 'black'))
+        axes.plot(sizes, [summary.get('requests', case, size, 'ns') for size in sizes],
+                  color=hue, marker='o', linewidth=2, label=case)
+    published = {}
+    with open(Path(__file__).with_name('published.csv'), newline='', encoding='ascii') as file:
+        for row in csv.DictReader(file):
+            published.setdefault(row['source'], []).append((int(row['bytes']), float(row['ns'])))
+    for source, points in published.items():
+        axes.plot(*zip(*points), color=hues[source], linestyle=':', linewidth=1.4, label=f'{source}, published')
+    axes.set(xscale='log', yscale='log', xlabel='bytes a request', ylabel='ns a request')
+    axes.set_xticks([16, 64, 256, 1024], ['16', '64', '256', '1024'])
+    axes.minorticks_off()
+    axes.set_title('What a request to each source costs')
+    _legend(axes)
+    axes.legend(frameon=False, fontsize=9, loc='center left', bbox_to_anchor=(1.01, 0.5))
+    _save(figure, path)
+
+
+def inserts(summary, path):
+    cases = summary.cases('inserts')
+    panels = [('ms', 'LOGGED', 1000, 's', 'Time', '{:.2f}'), ('WAL bytes', 'LOGGED', 1e6, 'MB', 'WAL', '{:,.0f}'),
+              ('index bytes', 'LOGGED', 1e6, 'MB', 'Index', '{:,.0f}')]
+    figure, all_axes = plt.subplots(1, 3, figsize=(12, 2.9), sharey=True)
+    for axes, (metric, parameter, unit, name, title, shape) in zip(all_axes, panels):
+        values = [summary.get('inserts', case, parameter, metric) / unit for case in cases]
+        notes = [shape.format(value) + ' ' + name for value in values]
+        if metric == 'index bytes':
+            notes = [f"{note}, {summary.get('inserts', case, parameter, 'leaf density, %'):.0f} % full"
+                     for note, case in zip(notes, cases)]
+        _bars(axes, cases, values, [_colour(case) for case in cases], notes, title)
+        axes.set_xlim(0, max(values) * 1.45)
+        # the panels share their axis: each call has turned it round
+        axes.set_ylim(len(cases) - 0.5, -0.5)
+    figure.suptitle('A million rows in one statement, the primary key by default', x=0.02, ha='left', y=1.06,
+                    fontweight='bold')
+    _save(figure, path)
+
+
+def single_rows(summary, path):
+    cases = summary.cases('single rows')
+    clients = summary.parameters('single rows')
+    figure, axes = plt.subplots(figsize=(9, 3.8))
+    width = 0.8 / len(cases)
+    for i, case in enumerate(cases):
+        values = [summary.get('single rows', case, c, 'rows a second') / 1000 for c in clients]
+        axes.bar([place + i * width for place in range(len(clients))], values, width * 0.92,
+                 color=_colour(case), label=case)
+    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(clients))],
+                    [f'{c} client' + ('s' if c != '1' else '') for c in clients])
+    axes.tick_params(axis='x', length=0)
+    axes.set_ylabel('thousand rows a second')
+    axes.set_title('Rows one a transaction (pgbench, synchronous_commit = off)')
+    _legend(axes)
+    axes.legend(frameon=False, fontsize=9, loc='center left', bbox_to_anchor=(1.01, 0.5))
+    _save(figure, path)
+
+
+def first_value(summary, path):
+    cases = summary.cases('first value')
+    figure, axes = plt.subplots(figsize=(9, 4.4))
+    for offset, how, strong in ((-0.19, 'preloaded', 1.0), (0.19, 'not preloaded', 0.45)):
+        values = [summary.get('first value', case, how, 'us') for case in cases]
+        places = [place + offset for place in range(len(cases))]
+        axes.barh(places, values, 0.36, color=[_colour(case) for case in cases], alpha=strong)
+        for place, value in zip(places, values):
+            axes.text(value + 15, place, f'{value:,.0f} µs' + ('' if strong == 1 else ', not preloaded'),
+                      va='center', fontsize=9)
+    axes.set_yticks(range(len(cases)), cases)
+    axes.tick_params(axis='y', length=0)
+    axes.invert_yaxis()
+    axes.xaxis.set_visible(False)
+    axes.spines[['bottom', 'left']].set_visible(False)
+    axes.set_title('The first statement of a new session')
+    _save(figure, path)
+
+
+def growth(summary, path):
+    figure, axes = plt.subplots(figsize=(8, 4.4))
+    counts = [int(p) for p in summary.parameters('growth')]
+    for case in summary.cases('growth'):
+        _line(axes, counts, [summary.get('growth', case, n, 'ms') * 1e6 / n for n in counts], case)
+    axes.set(xscale='log', xlabel='values in one statement', ylabel='ns a value, with the statement')
+    axes.set_ylim(bottom=0)
+    axes.set_title('How the cost grows with the number of values')
+    _legend(axes)
+    axes.legend(frameon=False, fontsize=10, loc='center left', bbox_to_anchor=(1.01, 0.5))
+    _save(figure, path)
+
+
+def backends(summary, path):
+    figure, axes = plt.subplots(figsize=(8, 4.4))
+    clients = [int(p) for p in summary.parameters('backends')]
+    for case in summary.cases('backends'):
+        _line(axes, clients, [summary.get('backends', case, c, 'values a second') / 1e6 for c in clients], case)
+    axes.set(xlabel='backends at once', ylabel='million values a second, all together')
+    axes.set_xticks(clients)
+    axes.set_ylim(bottom=0)
+    axes.set_title('How it grows with the number of backends')
+    _legend(axes)
+    axes.legend(frameon=False, fontsize=10, loc='center left', bbox_to_anchor=(1.01, 0.5))
+    _save(figure, path)
+
+
+def lead(summary, path):
+    figure, axes = plt.subplots(figsize=(8, 3.6))
+    counts = [int(p) for p in summary.parameters('lead')]
+    for case in summary.cases('lead'):
+        if case != CLUSTER.name:
+            values = [summary.get('lead', case, n, 'us') / 1e6 for n in counts]
+            _line(axes, [n / 1e6 for n in counts], values, case)
+            axes.text(counts[-1] / 1e6 + 0.15, values[-1], f'{case}: {values[-1]:.2f} s', va='center')
+    axes.set(xlabel='million values, as fast as they come', ylabel='seconds')
+    axes.set_ylim(bottom=-0.02)
+    axes.grid(axis='y', color='#e6e6e6')
+    axes.set_title('How far the time in the value leads the clock, with a fast random source')
+    _save(figure, path)
+
+
+ALL = [statements, requests, inserts, single_rows, first_value, growth, backends, lead]

@@ -1,0 +1,198 @@
+"""Writes report.md and the plots from the results.csv and machine.json of a
+directory: python3 bench/report.py DIRECTORY"""
+
+import sys
+from pathlib import Path
+
+import machine
+import plots
+from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, NEXTVAL
+from results import Summary
+
+MILLION = '1000000'
+TITLES = {
+    'statements': 'A million values',
+    'requests': 'Requests to the sources',
+    'bulk': 'In bulk',
+    'inserts': 'A million rows',
+    'single rows': 'Rows one a transaction',
+    'first value': 'The first value of a session',
+    'growth': 'From a thousand values to ten million',
+    'backends': 'From one backend to eight',
+    'lead': 'The lead over the clock',
+    'clock': 'Two clocks',
+    'xorshift': 'The generator xorshift128+',
+}
+NOTES = {
+    'statements': '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Ratios and differences are taken '
+                  'within each round; their medians are shown. Unstaged: `fast_uuid.buffer_size = 0`.',
+    'requests': 'One request to a source, without staging, by `fast_uuid_benchmark()`. The dotted lines are figures '
+                'published for another machine (`bench/published.csv`).',
+    'bulk': 'A million values in one call.',
+    'inserts': '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table `(id PRIMARY KEY DEFAULT ..., '
+               'n integer)`, after a checkpoint.',
+    'single rows': 'pgbench, prepared, one row a transaction, `synchronous_commit = off`: with it on, the disk is measured.',
+    'first value': 'Client time of the first statement after connecting, over a Unix socket; then of the same statement '
+                   'again, and of connecting. The server with a preloaded library, and one without.',
+    'growth': 'Server time of a statement, by the number of values in it.',
+    'backends': 'All backends together; `SELECT count(f()) FROM generate_series(1, 250000)` over and over.',
+    'lead': 'Time in the last value, less the clock just after it, on a server whose `RAND_bytes` has been replaced by '
+            'one that costs nothing (`bench/fast_random.c`), for every generator the same. 0: it does not lead.',
+    'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
+             'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
+    'xorshift': 'The lanes of `src/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
+                'one core of an i7-4770: 7.14 GB/s.',
+}
+
+
+def table(head, rows):
+    lines = ['| ' + ' | '.join(head) + ' |', '| --- ' + '| ---: ' * (len(head) - 1) + '|']
+    lines += ['| ' + ' | '.join(row) + ' |' for row in rows]
+    return '\n'.join(lines)
+
+
+def figure(value):
+    """Three digits, as people write them."""
+    if value is None:
+        return ''
+    if abs(value) >= 100:
+        return f'{value:,.0f}'
+    return f'{value:.1f}' if abs(value) >= 10 else f'{value:.2f}'
+
+
+def spread(summary, *key):
+    """Median, and in brackets the quartiles."""
+    if summary.get(*key) is None:
+        return ''
+    return f"{figure(summary.get(*key))} ({figure(summary.get(*key, 'q1'))} to {figure(summary.get(*key, 'q3'))})"
+
+
+def statements(summary):
+    return table(['generator', 'ms (quartiles)', 'times the floor', 'ns a value above it', 'times `uuidv7_fast()`'], [
+        [case, spread(summary, 'statements', case, MILLION, 'ms'),
+         *(figure(summary.get('statements', case, MILLION, metric))
+           for metric in ('times the floor', 'ns a value above the floor', 'times uuidv7_fast()'))]
+        for case in summary.cases('statements')])
+
+
+def by_parameter(experiment, metric, unit, label=str):
+    """A table with a column for each parameter."""
+    def made(summary):
+        parameters = summary.parameters(experiment)
+        return table([unit, *(label(p) for p in parameters)], [
+            [case, *(figure(summary.get(experiment, case, p, metric)) for p in parameters)]
+            for case in summary.cases(experiment)])
+    return made
+
+
+def bulk(summary):
+    return table(['call', 'ms (quartiles)', 'ns a value'], [
+        [f'`{case}`', spread(summary, 'bulk', case, MILLION, 'ms'), figure(summary.get('bulk', case, MILLION, 'ms'))]
+        for case in summary.cases('bulk')])
+
+
+def inserts(summary):
+    return table(['key', 'ms (quartiles)', 'times `bigint`', 'ms, unlogged', 'times `bigint`, unlogged',
+                  'WAL, MB', 'index, MB', 'leaves full, %'], [
+        [case, spread(summary, 'inserts', case, 'LOGGED', 'ms'),
+         figure(summary.get('inserts', case, 'LOGGED', 'times bigint identity')),
+         figure(summary.get('inserts', case, 'UNLOGGED', 'ms')),
+         figure(summary.get('inserts', case, 'UNLOGGED', 'times bigint identity')),
+         figure(summary.get('inserts', case, 'LOGGED', 'WAL bytes') / 1e6),
+         figure(summary.get('inserts', case, 'LOGGED', 'index bytes') / 1e6),
+         figure(summary.get('inserts', case, 'LOGGED', 'leaf density, %'))]
+        for case in summary.cases('inserts')])
+
+
+def first_value(summary):
+    return table(['statement', 'us, preloaded (quartiles)', 'us, not preloaded (quartiles)', 'us, the same again',
+                  'us to connect, preloaded', 'us to connect, not preloaded'], [
+        [case, spread(summary, 'first value', case, 'preloaded', 'us'),
+         spread(summary, 'first value', case, 'not preloaded', 'us'),
+         figure(summary.get('first value', case, 'preloaded', 'second us')),
+         figure(summary.get('first value', case, 'preloaded', 'connect us')),
+         figure(summary.get('first value', case, 'not preloaded', 'connect us'))]
+        for case in summary.cases('first value')])
+
+
+def program(name):
+    def made(summary):
+        return table(['what', 'figure', 'unit'], [
+            [case, figure(row['median']), unit]
+            for (experiment, case, _, unit), row in summary.rows.items() if experiment == name])
+    return made
+
+
+def thousands(parameter):
+    return f'{int(parameter):,}'
+
+
+TABLES = {
+    'statements': statements,
+    'requests': by_parameter('requests', 'ns', 'ns by bytes a request'),
+    'bulk': bulk,
+    'inserts': inserts,
+    'single rows': by_parameter('single rows', 'rows a second', 'rows a second by clients'),
+    'first value': first_value,
+    'growth': by_parameter('growth', 'ms', 'ms by values', thousands),
+    'backends': by_parameter('backends', 'values a second', 'values a second by backends'),
+    'lead': by_parameter('lead', 'us', 'us by values made', thousands),
+    'clock': program('clock'),
+    'xorshift': program('xorshift'),
+}
+
+
+def goals(summary):
+    """What the project wants to hold, and what this run says of it."""
+    core = summary.get('statements', CORE_V7.name, MILLION, 'times uuidv7_fast()')
+    strong = [summary.get('statements', f'uuidv7_fast(), {source}', MILLION, 'ms') for source in CRYPTOGRAPHIC]
+    slowest = max(strong + [summary.get('statements', DEFAULT.name, MILLION, 'ms')])
+    yes = {True: 'yes', False: '**no**'}
+    rows = [
+        ('default settings, times the floor', 'at most 1.25',
+         summary.get('statements', DEFAULT.name, MILLION, 'times the floor'), lambda v: v <= 1.25),
+        ('`nextval()`, times default settings', 'at least 2.1',
+         summary.get('statements', NEXTVAL.name, MILLION, 'times uuidv7_fast()'), lambda v: v >= 2.1),
+        ('a million rows, times `bigint` identity', 'at most 0.92',
+         summary.get('inserts', DEFAULT.name, 'LOGGED', 'times bigint identity'), lambda v: v <= 0.92),
+        ('a million rows, times `bigint` identity, unlogged', 'at most 0.92',
+         summary.get('inserts', DEFAULT.name, 'UNLOGGED', 'times bigint identity'), lambda v: v <= 0.92),
+        ('bulk, ns a value', 'at most 12',
+         summary.get('bulk', 'uuidv7_fast_array(1000000)', MILLION, 'ms'), lambda v: v <= 12),
+        ('lead over the clock after ten million values, us', '0',
+         summary.get('lead', DEFAULT.name, 10000000, 'us', 'max'), lambda v: v == 0),
+    ]
+    if core:
+        rows[1:1] = [
+            ('`uuidv7()` of PostgreSQL, times default settings', 'at least 4.3', core, lambda v: v >= 4.3),
+            ('the same, times the slowest strong source', 'above 1',
+             summary.get('statements', CORE_V7.name, MILLION, 'ms') / slowest, lambda v: v > 1)]
+        rows.append(('first value with preloading, times that of `uuidv7()`', 'at most 1.10',
+                     summary.get('first value', DEFAULT.name, 'preloaded', 'times uuidv7()'), lambda v: v <= 1.10))
+    return table(['goal', 'wanted', 'measured', 'reached'],
+                 [[what, wanted, figure(value), yes[holds(value)]] for what, wanted, value, holds in rows])
+
+
+def main(directory):
+    summary = Summary(directory / 'results.csv')
+    described = machine.read(directory / 'machine.json')
+    measured = [name for name in TABLES if summary.cases(name)]
+    parts = ['# fast_uuid, measured',
+             'Written by `script/bench`. All figures are medians of one run; '
+             '[Performance](../../doc/performance.md) explains them.',
+             table(['', 'of this run'], [[name, value] for name, value in described.items()])]
+    if {'statements', 'inserts', 'bulk', 'lead', 'first value'} <= set(measured):
+        parts += ['## Goals', goals(summary)]
+    drawn = {plot.__name__.replace('_', ' '): plot for plot in plots.ALL}
+    for name in measured:
+        parts += [f'## {TITLES[name]}', NOTES[name]]
+        if name in drawn:
+            path = directory / f"{name.replace(' ', '_')}.svg"
+            drawn[name](summary, path)
+            parts.append(f'![{TITLES[name]}]({path.name})')
+        parts.append(TABLES[name](summary))
+    (directory / 'report.md').write_text('\n\n'.join(parts) + '\n', encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main(Path(sys.argv[1]))

@@ -1,0 +1,75 @@
+"""What was measured, and its medians: a table of CSV with a row for each
+experiment, case, parameter and metric."""
+
+import csv
+import statistics
+from collections import defaultdict
+
+from generators import CORE_V7, DEFAULT, FLOOR, NEXTVAL
+
+# Figures made from pairs of one round, of which the median is taken afterwards:
+# experiment, metric, the case that is compared with, the new metric, how.
+PAIRED = [
+    ('statements', 'ms', FLOOR.name, 'times the floor', lambda one, base: one / base),
+    ('statements', 'ms', FLOOR.name, 'ns a value above the floor', lambda one, base: one - base),
+    ('statements', 'ms', DEFAULT.name, 'times uuidv7_fast()', lambda one, base: one / base),
+    ('inserts', 'ms', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
+    ('single rows', 'rows a second', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
+    ('backends', 'values a second', NEXTVAL.name, 'times nextval()', lambda one, base: one / base),
+    ('first value', 'us', CORE_V7.name, 'times uuidv7()', lambda one, base: one / base),
+]
+
+COLUMNS = ['experiment', 'case', 'parameter', 'metric', 'rounds', 'median', 'min', 'q1', 'q3', 'max']
+
+
+class Results:
+    """Rows of one run.  Round 0 warms up and does not count."""
+
+    def __init__(self):
+        self.values = defaultdict(dict)     # (experiment, case, parameter, metric) -> round -> value
+
+    def record(self, experiment, case, parameter, number, metric, value):
+        if number > 0:
+            self.values[experiment, case, str(parameter), metric][number] = float(value)
+
+    def _pair(self):
+        for experiment, metric, base, name, how in PAIRED:
+            for key, rounds in list(self.values.items()):
+                if (key[0], key[3]) == (experiment, metric) and (experiment, base, key[2], metric) in self.values:
+                    bases = self.values[experiment, base, key[2], metric]
+                    self.values[experiment, key[1], key[2], name] = {n: how(v, bases[n]) for n, v in rounds.items()}
+
+    def write(self, path):
+        self._pair()
+        with open(path, 'w', newline='', encoding='ascii') as file:
+            out = csv.writer(file, lineterminator='\n')
+            out.writerow(COLUMNS)
+            for key, rounds in self.values.items():
+                values = sorted(rounds.values())
+                q1, median, q3 = statistics.quantiles(values, n=4, method='inclusive') if len(values) > 1 else values * 3
+                out.writerow([*key, len(values),
+                              *(f'{value:.6g}' for value in (median, values[0], q1, q3, values[-1]))])
+
+
+class Summary:
+    """The table, read again."""
+
+    def __init__(self, path):
+        self.rows = {}
+        with open(path, newline='', encoding='ascii') as file:
+            for row in csv.DictReader(file):
+                key = row['experiment'], row['case'], row['parameter'], row['metric']
+                self.rows[key] = {name: float(row[name]) for name in COLUMNS[4:]}
+
+    def cases(self, experiment, parameter=None):
+        """The cases of an experiment, in the order in which they were measured."""
+        return list(dict.fromkeys(case for e, case, p, _ in self.rows
+                                  if e == experiment and (parameter is None or p == str(parameter))))
+
+    def parameters(self, experiment):
+        return list(dict.fromkeys(p for e, _, p, _ in self.rows if e == experiment))
+
+    def get(self, experiment, case, parameter, metric, figure='median'):
+        """A figure; None where it was not measured."""
+        row = self.rows.get((experiment, case, str(parameter), metric))
+        return row and row[figure]

@@ -1,0 +1,102 @@
+"""Runs the experiments on throwaway servers of the PostgreSQL of --bindir, and
+writes results.csv and machine.json.  script/bench calls this."""
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import experiments
+import machine
+from results import Results
+from server import Server
+
+BENCH = Path(__file__).resolve().parent
+
+
+class Bench:
+    """What an experiment works with: the servers, and where figures go."""
+
+    def __init__(self, options, results):
+        self.calls = options.function
+        self.seconds = options.seconds
+        self.results = results
+        self.record = results.record
+        self.number_of_rounds = options.rounds
+        self.server = self.unpreloaded = self.fast_random = None
+
+    def rounds(self, what, short=False, times=1):
+        """Numbers of the rounds, from the warming 0 on, with a line of progress."""
+        number = max(3, self.number_of_rounds // 3) if short else self.number_of_rounds * times
+        number = min(number, self.number_of_rounds * times)
+        for n in range(number + 1):
+            if n % times == 0:
+                print(f'{what}: round {n} of {number}', flush=True)
+            yield n
+
+
+def prepare(server, setup):
+    with server.connect() as connection:
+        connection.execute('CREATE EXTENSION fast_uuid')
+        connection.execute('CREATE SEQUENCE counter')
+        for library, name in (('noop', 'fast_uuid_noop'), ('clock_uuid', 'fast_uuid_clock'),
+                              ('clock_uuid', 'fast_uuid_interpolated_clock')):
+            connection.execute(f"CREATE FUNCTION {name}() RETURNS uuid AS '{BENCH / library}' LANGUAGE c")
+        for statement in setup:
+            connection.execute(statement)
+
+
+def programs(results):
+    """What is measured outside of a server, by programs that print CSV."""
+    for program in ('clock', 'xorshift'):
+        out = subprocess.run([BENCH / program], check=True, capture_output=True, text=True).stdout
+        for line in out.splitlines():
+            what, figure, unit = line.split(',')
+            results.record(program, what, '', 1, unit, figure)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--bindir', type=Path, required=True, help='of the PostgreSQL to measure')
+    parser.add_argument('--conf', type=Path, required=True, help='lines of postgresql.conf')
+    parser.add_argument('--results', type=Path, required=True, help='directory to write to')
+    parser.add_argument('--rounds', type=int, default=11)
+    parser.add_argument('--seconds', type=int, default=2, help='of each run of pgbench')
+    parser.add_argument('--only', action='append', default=[], help='experiment, instead of all')
+    parser.add_argument('--setup', action='append', default=[], help='SQL that makes a function to measure')
+    parser.add_argument('--function', action='append', default=[], help='one more call to measure')
+    options = parser.parse_args()
+
+    # So that the servers are stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit('terminated'))
+    results = Results()
+    bench = Bench(options, results)
+    conf = options.conf.read_text(encoding='ascii')
+    preload = "shared_preload_libraries = 'fast_uuid'\n"
+    # A short path: that of a socket has a limit.
+    with tempfile.TemporaryDirectory(prefix='fu') as directory:
+        directory = Path(directory)
+        servers = [
+            Server(options.bindir, directory / 'a', conf + preload),
+            Server(options.bindir, directory / 'b', conf),
+            Server(options.bindir, directory / 'c', conf + preload, BENCH / 'fast_random.so'),
+        ]
+        with servers[0], servers[1], servers[2]:
+            bench.server, bench.unpreloaded, bench.fast_random = servers
+            for server in servers:
+                prepare(server, options.setup)
+            with bench.server.connect() as connection:
+                described = machine.describe(connection, options.rounds)
+            for experiment in experiments.ALL:
+                if not options.only or experiment.__name__ in options.only:
+                    experiment(bench)
+            programs(results)
+    options.results.mkdir(exist_ok=True)
+    results.write(options.results / 'results.csv')
+    machine.write(described, options.results / 'machine.json')
+
+
+if __name__ == '__main__':
+    main()

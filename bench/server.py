@@ -1,0 +1,61 @@
+"""A throwaway server for one run of the benchmark."""
+
+import os
+import subprocess
+
+import psycopg
+
+# What would make one run unlike another, and room for a million rows without a
+# checkpoint.
+SETTINGS = """
+listen_addresses = ''
+jit = off
+max_parallel_workers_per_gather = 0
+autovacuum = off
+checkpoint_timeout = 1h
+max_wal_size = 20GB
+shared_buffers = 512MB
+"""
+
+
+class Server:
+    """PostgreSQL in a directory of its own, running inside the with block.
+
+    conf: lines of postgresql.conf; preload: a library for LD_PRELOAD.
+    """
+
+    def __init__(self, bindir, directory, conf, preload=None):
+        self.bindir = bindir
+        self.data = directory / 'data'
+        self.socket = directory
+        self.environment = dict(os.environ)
+        if preload:
+            self.environment['LD_PRELOAD'] = str(preload)
+        directory.mkdir()
+        self._run('initdb', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C')
+        with open(self.data / 'postgresql.conf', 'a', encoding='ascii') as file:
+            file.write(f"{SETTINGS}unix_socket_directories = '{directory}'\n{conf}\n")
+
+    def _run(self, program, *arguments):
+        subprocess.run([self.bindir / program, '-D', self.data, *arguments], check=True,
+                       stdout=subprocess.DEVNULL, env=self.environment)
+
+    def __enter__(self):
+        self._run('pg_ctl', '-w', '-l', self.socket / 'log', 'start')
+        return self
+
+    def __exit__(self, failure, *_):
+        self._run('pg_ctl', '-w', '-m', 'immediate' if failure else 'fast', 'stop')
+
+    def connect(self):
+        return psycopg.connect(host=str(self.socket), user='postgres', dbname='postgres', autocommit=True)
+
+    def pgbench(self, script, clients, *arguments):
+        """Transactions a second of a script, without the time to connect."""
+        threads = min(clients, os.cpu_count())
+        out = subprocess.run(
+            [self.bindir / 'pgbench', '-n', '-M', 'prepared', '-h', self.socket, '-U', 'postgres',
+             '-c', str(clients), '-j', str(threads), '-f', script, *arguments, 'postgres'],
+            check=True, capture_output=True, text=True).stdout
+        line = next(line for line in out.splitlines() if line.startswith('tps = '))
+        return float(line.split()[2])
