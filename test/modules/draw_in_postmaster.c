@@ -22,7 +22,7 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
-	uuidv7_fast = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast", true, NULL);
+	uuidv7_fast = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_from", true, NULL);
 	for (int i = 0; i < (int) lengthof(sources); i++)
 		(void) DirectFunctionCall1(uuidv7_fast, CStringGetTextDatum(sources[i]));
 	ereport(LOG, (errmsg("drew from %d entropy sources before the first fork", (int) lengthof(sources))));
