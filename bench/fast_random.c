@@ -8,7 +8,14 @@
 
 #include "xorshift128plus.h"
 
+extern PGDLLEXPORT int RAND_status(void);
 extern PGDLLEXPORT int RAND_bytes(unsigned char *buf, int num);
+
+int
+RAND_status(void)
+{
+	return 1;
+}
 
 int
 RAND_bytes(unsigned char *buf, int num)

@@ -23,6 +23,8 @@ plt.rcParams.update({
 
 
 def _colour(case):
+    if case.startswith('nothing'):
+        return FLOOR_COLOUR
     if case in COLOURS:
         return COLOURS[case]
     return OURS if case.startswith('uuidv7_fast') else PEER
@@ -188,11 +190,10 @@ def lead(summary, path):
     counts = [int(p) for p in summary.parameters('lead')]
     for case in summary.cases('lead'):
         if case != CLUSTER.name:
-            values = [summary.get('lead', case, n, 'us') / 1e6 for n in counts]
-            _line(axes, [n / 1e6 for n in counts], values, case)
-            axes.text(counts[-1] / 1e6 + 0.15, values[-1], f'{case}: {values[-1]:.2f} s', va='center')
-    axes.set(xlabel='million values, as fast as they come', ylabel='seconds')
-    axes.set_ylim(bottom=-0.02)
+            values = [0] + [summary.get('lead', case, n, 'us') / 1e6 for n in counts]
+            _line(axes, [0] + [n / 1e6 for n in counts], values, case)
+            axes.text(counts[-1] / 1e6 + 0.2, values[-1], f'{case}: {values[-1]:.2f} s', va='center')
+    axes.set(xlabel='million values, as fast as they come', ylabel='seconds ahead of the clock')
     axes.grid(axis='y', color='#e6e6e6')
     axes.set_title('How far the time in the value leads the clock, with a fast random source')
     _save(figure, path)

@@ -33,7 +33,7 @@ NOTES = {
                'n integer)`, after a checkpoint.',
     'single rows': 'pgbench, prepared, one row a transaction, `synchronous_commit = off`: with it on, the disk is measured.',
     'first value': 'Client time of the first statement after connecting, over a Unix socket; then of the same statement '
-                   'again, and of connecting. The server with a preloaded library, and one without.',
+                   'again, and of connecting. One server has preloaded the libraries, the other not.',
     'growth': 'Server time of a statement, by the number of values in it.',
     'backends': 'All backends together; `SELECT count(f()) FROM generate_series(1, 250000)` over and over.',
     'lead': 'Time in the last value, less the clock just after it, on a server whose `RAND_bytes` has been replaced by '
@@ -105,9 +105,10 @@ def inserts(summary):
 
 
 def first_value(summary):
-    return table(['statement', 'us, preloaded (quartiles)', 'us, not preloaded (quartiles)', 'us, the same again',
-                  'us to connect, preloaded', 'us to connect, not preloaded'], [
+    return table(['statement', 'us, preloaded (quartiles)', 'times `uuidv7()`', 'us, not preloaded (quartiles)',
+                  'us, the same again', 'us to connect, preloaded', 'us to connect, not preloaded'], [
         [case, spread(summary, 'first value', case, 'preloaded', 'us'),
+         figure(summary.get('first value', case, 'preloaded', 'times uuidv7()')),
          spread(summary, 'first value', case, 'not preloaded', 'us'),
          figure(summary.get('first value', case, 'preloaded', 'second us')),
          figure(summary.get('first value', case, 'preloaded', 'connect us')),
@@ -167,8 +168,12 @@ def goals(summary):
             ('`uuidv7()` of PostgreSQL, times default settings', 'at least 4.3', core, lambda v: v >= 4.3),
             ('the same, times the slowest strong source', 'above 1',
              summary.get('statements', CORE_V7.name, MILLION, 'ms') / slowest, lambda v: v > 1)]
-        rows.append(('first value with preloading, times that of `uuidv7()`', 'at most 1.10',
-                     summary.get('first value', DEFAULT.name, 'preloaded', 'times uuidv7()'), lambda v: v <= 1.10))
+        rows += [
+            ('first value with preloading, from connecting on, times that of `uuidv7()`', 'at most 1.10',
+             summary.get('first value', DEFAULT.name, 'preloaded', 'times uuidv7(), from connecting on'),
+             lambda v: v <= 1.10),
+            ('the same, the first statement alone', 'at most 1.10',
+             summary.get('first value', DEFAULT.name, 'preloaded', 'times uuidv7()'), lambda v: v <= 1.10)]
     return table(['goal', 'wanted', 'measured', 'reached'],
                  [[what, wanted, figure(value), yes[holds(value)]] for what, wanted, value, holds in rows])
 

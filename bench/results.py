@@ -17,6 +17,8 @@ PAIRED = [
     ('single rows', 'rows a second', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
     ('backends', 'values a second', NEXTVAL.name, 'times nextval()', lambda one, base: one / base),
     ('first value', 'us', CORE_V7.name, 'times uuidv7()', lambda one, base: one / base),
+    ('first value', 'us from connecting on', CORE_V7.name, 'times uuidv7(), from connecting on',
+     lambda one, base: one / base),
 ]
 
 COLUMNS = ['experiment', 'case', 'parameter', 'metric', 'rounds', 'median', 'min', 'q1', 'q3', 'max']

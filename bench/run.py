@@ -74,7 +74,7 @@ def main():
     results = Results()
     bench = Bench(options, results)
     conf = options.conf.read_text(encoding='ascii')
-    preload = "shared_preload_libraries = 'fast_uuid'\n"
+    preload = f"shared_preload_libraries = 'fast_uuid,{BENCH / 'noop'}'\n"
     # A short path: that of a socket has a limit.
     with tempfile.TemporaryDirectory(prefix='fu') as directory:
         directory = Path(directory)
