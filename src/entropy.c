@@ -46,7 +46,8 @@ fu_entropy_lookup(const char *name, size_t len)
 	{
 		const char *candidate = fu_entropy_sources[i]->name;
 
-		if (strlen(candidate) == len && pg_strncasecmp(candidate, name, len) == 0)
+		if (strlen(candidate) == len &&
+			(memcmp(candidate, name, len) == 0 || pg_strncasecmp(candidate, name, len) == 0))
 			return i;
 	}
 	return -1;
@@ -87,7 +88,7 @@ fu_entropy_discard(void)
 {
 	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
 	{
-		explicit_bzero(fu_entropy.pieces[i], fu_entropy.stage[i].filled * sizeof(uint64));
+		explicit_bzero(fu_entropy.pieces[i], (char *) fu_entropy.stage[i].end - (char *) fu_entropy.stage[i].next);
 		fu_entropy.stage[i] = (EntropyStage) {0};
 	}
 }
@@ -167,10 +168,11 @@ fu_entropy_refill(int source)
 	stage->usable = true;
 
 	size = next_fill_size(stage);
-	stage->next = stage->filled = 0;
+	stage->next = stage->end = fu_entropy.pieces[source];
 
 	fu_entropy_fill(fu_entropy_sources[source], (uint8 *) fu_entropy.pieces[source], size * sizeof(uint64));
-	stage->filled = stage->fill_size = size;
+	stage->end = stage->next + size;
+	stage->fill_size = size;
 	stats->refills++;
 	stats->bytes += size * sizeof(uint64);
 }

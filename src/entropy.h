@@ -50,14 +50,13 @@ typedef struct EntropySource
 } EntropySource;
 
 /*
- * Where the stage of one source stands, in pieces of 8 bytes.  Those before
- * "next" have been handed out and are zero; those from "next" up to "filled"
- * wait.
+ * Where the stage of one source stands: the pieces of 8 bytes from "next" up to
+ * "end" wait.  Those before have been handed out and are zero.
  */
 typedef struct EntropyStage
 {
-	uint32		next;
-	uint32		filled;
+	uint64	   *next;
+	uint64	   *end;
 	uint32		fill_size;		/* pieces of the latest fill; 0: none yet */
 	bool		usable;			/* allowed, and available() has said yes */
 } EntropyStage;
@@ -122,16 +121,14 @@ static inline uint64
 fu_entropy_draw(int source)
 {
 	EntropyStage *stage = &fu_entropy.stage[source];
-	uint64	   *next;
 	uint64		piece;
 
-	if (unlikely(stage->next == stage->filled ||
+	if (unlikely(stage->next == stage->end ||
 				 fu_entropy.pid != MyProcPid))
 		fu_entropy_refill(source);
 
-	next = &fu_entropy.pieces[source][stage->next++];
-	piece = *next;
-	*next = 0;
+	piece = *stage->next;
+	*stage->next++ = 0;
 
 	return fu_le64(piece);
 }

@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_at);
  * The clock comes first: while it is read, the processor gets on with what
  * does not depend on it.
  */
-static inline Datum
+static pg_attribute_always_inline Datum
 value_now(int source)
 {
 	struct timespec now;
