@@ -32,6 +32,13 @@ def _connect(server):
     return connection
 
 
+def _turned(cases, n):
+    """The cases from another one on in each round: none always follows the same."""
+    cases = list(cases)
+    n %= len(cases)
+    return cases[n:] + cases[:n]
+
+
 def _count(call, values=MILLION):
     return f'SELECT count({call}) FROM generate_series(1, {values})'
 
@@ -49,7 +56,7 @@ def statements(bench):
     """A million values by each generator, counted."""
     with _connect(bench.server) as connection:
         for n in bench.rounds('A million values of each generator'):
-            for one in all_generators(connection, bench.calls):
+            for one in _turned(all_generators(connection, bench.calls), n):
                 ms = _time_ms(connection, _count(one.call), one.settings)
                 bench.record('statements', one.name, MILLION, n, 'ms', ms)
 
@@ -70,7 +77,7 @@ def bulk(bench):
     ]
     with _connect(bench.server) as connection:
         for n in bench.rounds('In bulk'):
-            for name, statement, settings in cases:
+            for name, statement, settings in _turned(cases, n):
                 bench.record('bulk', name, MILLION, n, 'ms', _time_ms(connection, statement, settings))
 
 
@@ -92,7 +99,7 @@ def inserts(bench):
     with _connect(bench.server) as connection:
         connection.execute('CREATE EXTENSION IF NOT EXISTS pgstattuple')
         for n in bench.rounds('A million rows by each key'):
-            for name, key, settings in _keys(connection):
+            for name, key, settings in _turned(_keys(connection), n):
                 for kind in ('UNLOGGED', ''):
                     connection.execute(f'CREATE {kind} TABLE filled (id {key} PRIMARY KEY, n integer)')
                     connection.execute('CHECKPOINT')
@@ -116,7 +123,7 @@ def single_rows(bench):
         connection.execute("ALTER DATABASE postgres SET synchronous_commit = off")
         for n in bench.rounds('Rows one a transaction', short=True):
             for clients in (1, 2, 8):
-                for i, (name, key, settings) in enumerate(_keys(connection)):
+                for i, (name, key, settings) in enumerate(_turned(_keys(connection), n)):
                     connection.execute(f'CREATE TABLE single{i} (id {key} PRIMARY KEY, n integer)')
                     connection.execute('CHECKPOINT')
                     script = f'{directory}/{i}.sql'
@@ -144,7 +151,7 @@ def first_value(bench):
     }
     for n in bench.rounds('First values of new sessions', times=20):
         for how, server in (('preloaded', bench.server), ('not preloaded', bench.unpreloaded)):
-            for name, statement in cases.items():
+            for name, statement in _turned(cases.items(), n):
                 started = time.perf_counter()
                 with server.connect() as connection:
                     connected = time.perf_counter()
@@ -164,7 +171,7 @@ def growth(bench):
         cases = [FLOOR, DEFAULT, CLUSTER, NEXTVAL, *core_v7(connection), CORE_V4]
         for n in bench.rounds('A thousand to ten million values', short=True):
             for exponent in range(3, 8):
-                for one in cases:
+                for one in _turned(cases, n):
                     ms = _time_ms(connection, _count(one.call, 10 ** exponent), one.settings)
                     bench.record('growth', one.name, 10 ** exponent, n, 'ms', ms)
 
@@ -176,7 +183,7 @@ def backends(bench):
         cases = [FLOOR, DEFAULT, CLUSTER, NEXTVAL, *core_v7(connection)]
         for n in bench.rounds('One to eight backends', short=True):
             for clients in (1, 2, 4, 8):
-                for i, one in enumerate(cases):
+                for i, one in enumerate(_turned(cases, n)):
                     script = f'{directory}/{i}.sql'
                     with open(script, 'w', encoding='ascii') as file:
                         for setting, value in one.settings.items():

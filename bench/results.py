@@ -31,8 +31,9 @@ class Results:
         self.values = defaultdict(dict)     # (experiment, case, parameter, metric) -> round -> value
 
     def record(self, experiment, case, parameter, number, metric, value):
+        rounds = self.values[experiment, case, str(parameter), metric]
         if number > 0:
-            self.values[experiment, case, str(parameter), metric][number] = float(value)
+            rounds[number] = float(value)
 
     def _pair(self):
         for experiment, metric, base, name, how in PAIRED:

@@ -5,14 +5,15 @@ import subprocess
 
 import psycopg
 
-# What would make one run unlike another, and room for a million rows without a
-# checkpoint.
+# Nothing in the background; room for a million rows without a checkpoint, in
+# files of WAL that are there already.
 SETTINGS = """
 listen_addresses = ''
 jit = off
 max_parallel_workers_per_gather = 0
 autovacuum = off
 checkpoint_timeout = 1h
+min_wal_size = 4GB
 max_wal_size = 20GB
 shared_buffers = 512MB
 """
