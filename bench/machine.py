@@ -19,12 +19,13 @@ def _first(path, pattern, default='unknown'):
 def describe(connection, rounds):
     """What to know of the machine and the server beside any figure."""
     openssl = subprocess.run(['openssl', 'version'], check=True, capture_output=True, text=True).stdout
+    model = _first('/proc/cpuinfo', r'^model name\s*: (.*)')
+    virtual = ', virtual machine' if _first('/proc/cpuinfo', r'^flags.*\b(hypervisor)\b', '') else ''
     kib = int(_first('/proc/meminfo', r'^MemTotal:\s*(\d+)', '0'))
     return {
         'PostgreSQL': connection.execute('SHOW server_version').fetchone()[0],
         'Architecture': platform.machine(),
-        'CPU': f"{_first('/proc/cpuinfo', r'^model name\s*: (.*)')}, {os.cpu_count()} processors"
-               + (', virtual machine' if _first('/proc/cpuinfo', r'^flags.*\b(hypervisor)\b', '') else ''),
+        'CPU': f'{model}, {os.cpu_count()} processors{virtual}',
         'Memory': f'{kib / 2 ** 20:.0f} GiB',
         'Kernel': platform.release(),
         'Clock source': _first('/sys/devices/system/clocksource/clocksource0/current_clocksource', '(.*)'),

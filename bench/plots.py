@@ -61,9 +61,8 @@ def _legend(axes):
 
 def statements(summary, path):
     """A million values: the plot that opens the README."""
-    shown = [FLOOR.name, 'uuidv7_fast(), xorshift128+', DEFAULT.name, CLUSTER.name, 'uuidv7_fast(), getrandom',
-             'uuidv7_fast(), urandom', NEXTVAL.name, CORE_V4.name, CORE_V7.name,
-             'uuid_generate_v7() of pg_uuidv7', 'uuid_generate_v4() of uuid-ossp']
+    shown = [FLOOR.name, DEFAULT.name, CLUSTER.name, 'uuidv7_fast(), xorshift128+', 'uuidv7_fast(), getrandom',
+             'uuidv7_fast(), urandom', NEXTVAL.name, CORE_V4.name, CORE_V7.name, 'uuid_generate_v7() of pg_uuidv7']
     labels = {DEFAULT.name: 'uuidv7_fast(), default: openssl'}
     shown = [case for case in shown if summary.get('statements', case, 1000000, 'ms')]
     ms = [summary.get('statements', case, 1000000, 'ms') for case in shown]
