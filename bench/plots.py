@@ -55,8 +55,22 @@ def _line(axes, x, y, case, label=None):
 
 
 def _legend(axes):
-    axes.legend(frameon=False, fontsize=10)
+    """To the right of the plot, where it covers nothing."""
+    axes.legend(frameon=False, fontsize=9.5, loc='center left', bbox_to_anchor=(1.01, 0.5))
     axes.grid(axis='y', color='#e6e6e6')
+
+
+def _lines(summary, experiment, value, title, xlabel, ylabel):
+    """A line for each case over the experiment's parameter; value(case, parameter) is its height."""
+    figure, axes = plt.subplots(figsize=(8, 4.4))
+    parameters = [int(p) for p in summary.parameters(experiment)]
+    for case in summary.cases(experiment):
+        _line(axes, parameters, [value(case, p) for p in parameters], case)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.set_ylim(bottom=0)
+    axes.set_title(title)
+    _legend(axes)
+    return figure, axes, parameters
 
 
 def statements(summary, path):
@@ -95,7 +109,6 @@ def requests(summary, path):
     axes.minorticks_off()
     axes.set_title('What a request to each source costs')
     _legend(axes)
-    axes.legend(frameon=False, fontsize=9, loc='center left', bbox_to_anchor=(1.01, 0.5))
     _save(figure, path)
 
 
@@ -134,7 +147,6 @@ def single_rows(summary, path):
     axes.set_ylabel('thousand rows a second')
     axes.set_title('Rows one a transaction (pgbench, synchronous_commit = off)')
     _legend(axes)
-    axes.legend(frameon=False, fontsize=9, loc='center left', bbox_to_anchor=(1.01, 0.5))
     _save(figure, path)
 
 
@@ -158,29 +170,18 @@ def first_value(summary, path):
 
 
 def growth(summary, path):
-    figure, axes = plt.subplots(figsize=(8, 4.4))
-    counts = [int(p) for p in summary.parameters('growth')]
-    for case in summary.cases('growth'):
-        _line(axes, counts, [summary.get('growth', case, n, 'ms') * 1e6 / n for n in counts], case)
-    axes.set(xscale='log', xlabel='values in one statement', ylabel='ns a value, with the statement')
-    axes.set_ylim(bottom=0)
-    axes.set_title('How the cost grows with the number of values')
-    _legend(axes)
-    axes.legend(frameon=False, fontsize=10, loc='center left', bbox_to_anchor=(1.01, 0.5))
+    figure, axes, _ = _lines(
+        summary, 'growth', lambda case, n: summary.get('growth', case, n, 'ms') * 1e6 / n,
+        'How the cost grows with the number of values', 'values in one statement', 'ns a value, with the statement')
+    axes.set_xscale('log')
     _save(figure, path)
 
 
 def backends(summary, path):
-    figure, axes = plt.subplots(figsize=(8, 4.4))
-    clients = [int(p) for p in summary.parameters('backends')]
-    for case in summary.cases('backends'):
-        _line(axes, clients, [summary.get('backends', case, c, 'values a second') / 1e6 for c in clients], case)
-    axes.set(xlabel='backends at once', ylabel='million values a second, all together')
+    figure, axes, clients = _lines(
+        summary, 'backends', lambda case, n: summary.get('backends', case, n, 'values a second') / 1e6,
+        'How it grows with the number of backends', 'backends at once', 'million values a second, all together')
     axes.set_xticks(clients)
-    axes.set_ylim(bottom=0)
-    axes.set_title('How it grows with the number of backends')
-    _legend(axes)
-    axes.legend(frameon=False, fontsize=10, loc='center left', bbox_to_anchor=(1.01, 0.5))
     _save(figure, path)
 
 
