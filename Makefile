@@ -34,8 +34,10 @@ EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) f
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+SERVER_HEADER := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h
 
-ifeq ($(wildcard $(PGXS)),)
+# Debian has the makefiles of PGXS in the client's package.
+ifeq ($(and $(wildcard $(PGXS)),$(wildcard $(SERVER_HEADER))),)
 PG_MAJOR := $(shell $(PG_CONFIG) --version 2>/dev/null | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 all .DEFAULT:
 	@echo "fast_uuid: \"$(PG_CONFIG)\" knows of no PostgreSQL server headers." >&2

@@ -6,6 +6,7 @@ use warnings;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+my $pg_config_of_server = $ENV{PG_CONFIG} // 'pg_config';
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL PG_CONFIG);
 
 command_fails_like([ 'make', 'PG_CONFIG=false' ],
@@ -14,13 +15,19 @@ command_fails_like([ 'make', 'PG_CONFIG=false' ],
 command_fails_like([ 'make', 'PG_CONFIG=false', 'install' ],
 	qr/Install them/, 'make install without pg_config: the same');
 
-# The pg_config of libpq-dev without the server's headers.
-my $pg_config = PostgreSQL::Test::Utils::tempdir() . '/pg_config';
-append_to_file($pg_config,
-	"#!/bin/sh\ncase \$1 in --version) echo 'PostgreSQL 17.4 (Debian)';; --pgxs) echo /nonexistent/pgxs.mk;; esac\n");
-chmod(0755, $pg_config) or die "could not chmod: $!";
-command_fails_like([ 'make', "PG_CONFIG=$pg_config" ],
-	qr/apt install postgresql-server-dev-17;/, 'the sentence names the version where it is known');
+# A pg_config without the server's headers: with the makefiles of PGXS, as
+# Debian's client brings them, and without.
+my ($pgxs) = run_command([ $pg_config_of_server, '--pgxs' ]);
+foreach my $makefile ($pgxs, '/nonexistent/pgxs.mk')
+{
+	my $pg_config = PostgreSQL::Test::Utils::tempdir() . '/pg_config';
+	append_to_file($pg_config,
+		"#!/bin/sh\ncase \$1 in --version) echo 'PostgreSQL 17.4 (Debian)';; --pgxs) echo $makefile;;"
+		  . " --includedir-server) echo /nonexistent;; esac\n");
+	chmod(0755, $pg_config) or die "could not chmod: $!";
+	command_fails_like([ 'make', "PG_CONFIG=$pg_config" ],
+		qr/apt install postgresql-server-dev-17;/, "the sentence names the version where it is known: PGXS in $makefile");
+}
 
 command_fails_like([ 'make', 'openssl-headers', 'CC=gcc -nostdinc' ],
 	qr/apt install libssl-dev;.*make WITH_OPENSSL=no/, 'without OpenSSL: what to install, or how to do without');
