@@ -88,8 +88,11 @@ fu_entropy_discard(void)
 {
 	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
 	{
-		explicit_bzero(fu_entropy.pieces[i], (char *) fu_entropy.stage[i].end - (char *) fu_entropy.stage[i].next);
-		fu_entropy.stage[i] = (EntropyStage) {0};
+		EntropyStage *stage = &fu_entropy.stage[i];
+
+		if (stage->next != stage->end)
+			explicit_bzero(stage->next, (char *) stage->end - (char *) stage->next);
+		*stage = (EntropyStage) {0};
 	}
 }
 
