@@ -207,6 +207,7 @@ main(void)
 		static uint64 drawn[WORDS];
 		XorshiftLanes lanes;
 		bool		all_sizes = true;
+		bool		bytes_in_order = true;
 
 		xorshift128plus_seed(&g, 42);
 		for (int lane = 0; lane < 8; lane++)
@@ -233,6 +234,9 @@ main(void)
 				all_sizes &= fu_le64(drawn[i]) == expected[i];
 		}
 		ok(all_sizes, "eight lanes give the same stream, drawn 1 to 50 words at a time");
+		for (int i = 0; i < WORDS * 8; i++)
+			bytes_in_order &= ((uint8 *) drawn)[i] == (uint8) (expected[i / 8] >> i % 8 * 8);
+		ok(bytes_in_order, "as bytes the least significant first, on every machine");
 	}
 
 	return done_testing();
