@@ -34,24 +34,31 @@ EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) f
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
-SERVER_HEADER := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h
-
-# Debian has the makefiles of PGXS in the client's package.
-ifeq ($(and $(wildcard $(PGXS)),$(wildcard $(SERVER_HEADER))),)
 PG_MAJOR := $(shell $(PG_CONFIG) --version 2>/dev/null | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
-all .DEFAULT:
+define no_server_headers
 	@echo "fast_uuid: \"$(PG_CONFIG)\" knows of no PostgreSQL server headers." >&2
 	@echo "Install them (Debian, Ubuntu: apt install postgresql-server-dev-$(or $(PG_MAJOR),all); Fedora, RHEL: dnf install postgresql-server-devel)" >&2
 	@echo "or name another server's: make PG_CONFIG=/path/to/pg_config" >&2
 	@exit 1
+endef
+
+ifeq ($(wildcard $(PGXS)),)
+all .DEFAULT:
+	$(no_server_headers)
 .PHONY: all
 else
 include $(PGXS)
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h) Makefile
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h) Makefile | server-headers
+
+# Debian has PGXS in the client's package, which is enough to test an installation.
+server-headers:
+ifeq ($(wildcard $(includedir_server)/postgres.h),)
+	$(no_server_headers)
+endif
 
 src/entropy_openssl.o: | openssl-headers
-openssl-headers:
+openssl-headers: | server-headers
 ifneq ($(WITH_OPENSSL),no)
 	@echo '#include <openssl/rand.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
 	  { echo "fast_uuid: the headers of OpenSSL are missing. Install them (Debian, Ubuntu:" \
@@ -86,7 +93,7 @@ benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
 $(BENCH_PROGRAMS): %: %.c $(wildcard src/*.h bench/*.h)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc -o $@ $<
 
-.PHONY: openssl-headers warnings unit test-modules benchmark
+.PHONY: server-headers openssl-headers warnings unit test-modules benchmark
 endif
 
 # The version stands in fast_uuid.control; what must repeat it is compared.

@@ -25,7 +25,7 @@ foreach my $makefile ($pgxs, '/nonexistent/pgxs.mk')
 		"#!/bin/sh\ncase \$1 in --version) echo 'PostgreSQL 17.4 (Debian)';; --pgxs) echo $makefile;;"
 		  . " --includedir-server) echo /nonexistent;; esac\n");
 	chmod(0755, $pg_config) or die "could not chmod: $!";
-	command_fails_like([ 'make', "PG_CONFIG=$pg_config" ],
+	command_fails_like([ 'make', '-B', "PG_CONFIG=$pg_config", 'includedir_server=/nonexistent' ],
 		qr/apt install postgresql-server-dev-17;/, "the sentence names the version where it is known: PGXS in $makefile");
 }
 
