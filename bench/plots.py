@@ -1,14 +1,12 @@
 """The plots of the report, as SVG, one function each."""
 
-import csv
-from pathlib import Path
-
 import matplotlib
 
 matplotlib.use('svg')
 import matplotlib.pyplot as plt
 
 from generators import CLUSTER, CORE_V4, CORE_V7, DEFAULT, FLOOR, NEXTVAL
+from results import published
 
 OURS, PALE, FLOOR_COLOUR, PEER = '#1f6f8b', '#8fbccb', '#8c8c8c', '#d98e5f'
 COLOURS = {FLOOR.name: FLOOR_COLOUR, DEFAULT.name: OURS, CLUSTER.name: '#0b3c49', NEXTVAL.name: '#b5651d',
@@ -98,12 +96,8 @@ def requests(summary, path):
         hue = hues.get(case, hues.get(case.split(' (')[0], 'black'))
         axes.plot(sizes, [summary.get('requests', case, size, 'ns') for size in sizes],
                   color=hue, marker='o', linewidth=2, label=case)
-    published = {}
-    with open(Path(__file__).with_name('published.csv'), newline='', encoding='ascii') as file:
-        for row in csv.DictReader(file):
-            published.setdefault(row['source'], []).append((int(row['bytes']), float(row['ns'])))
-    for source, points in published.items():
-        axes.plot(*zip(*points), color=hues[source], linestyle=':', linewidth=1.4, label=f'{source}, published')
+    for source, ns in published().items():
+        axes.plot(list(ns), list(ns.values()), color=hues[source], linestyle=':', linewidth=1.4, label=f'{source}, published')
     axes.set(xscale='log', yscale='log', xlabel='bytes a request', ylabel='ns a request')
     axes.set_xticks([16, 64, 256, 1024], ['16', '64', '256', '1024'])
     axes.minorticks_off()

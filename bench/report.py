@@ -7,7 +7,7 @@ from pathlib import Path
 import machine
 import plots
 from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, NEXTVAL
-from results import Summary
+from results import Summary, published
 
 MILLION = '1000000'
 TITLES = {
@@ -26,8 +26,8 @@ TITLES = {
 NOTES = {
     'statements': '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Ratios and differences are taken '
                   'within each round; their medians are shown. Unstaged: `fast_uuid.buffer_size = 0`.',
-    'requests': 'One request to a source, without staging, by `fast_uuid_benchmark()`. The dotted lines are figures '
-                'published for another machine (`bench/published.csv`).',
+    'requests': 'One request to a source, without staging, by `fast_uuid_benchmark()`. The published figures, dotted in '
+                'the plot, are of another machine (`bench/published.csv`).',
     'bulk': 'A million values in one call.',
     'inserts': '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table `(id PRIMARY KEY DEFAULT ..., '
                'n integer)`, after a checkpoint.',
@@ -85,6 +85,15 @@ def by_parameter(experiment, metric, unit, label=str):
     return made
 
 
+def requests(summary):
+    sizes = summary.parameters('requests')
+    return table(['ns by bytes a request', *sizes], [
+        *([case, *(figure(summary.get('requests', case, size, 'ns')) for size in sizes)]
+          for case in summary.cases('requests')),
+        *([f'published: {source}', *(figure(ns.get(int(size))) for size in sizes)]
+          for source, ns in published().items())])
+
+
 def bulk(summary):
     return table(['call', 'ms (quartiles)', 'ns a value'], [
         [f'`{case}`', spread(summary, 'bulk', case, MILLION, 'ms'), figure(summary.get('bulk', case, MILLION, 'ms'))]
@@ -130,7 +139,7 @@ def thousands(parameter):
 
 TABLES = {
     'statements': statements,
-    'requests': by_parameter('requests', 'ns', 'ns by bytes a request'),
+    'requests': requests,
     'bulk': bulk,
     'inserts': inserts,
     'single rows': by_parameter('single rows', 'rows a second', 'rows a second by clients'),

@@ -4,6 +4,7 @@ experiment, case, parameter and metric."""
 import csv
 import statistics
 from collections import defaultdict
+from pathlib import Path
 
 from generators import CORE_V7, DEFAULT, FLOOR, NEXTVAL
 
@@ -52,6 +53,15 @@ class Results:
                 q1, median, q3 = statistics.quantiles(values, n=4, method='inclusive') if len(values) > 1 else values * 3
                 out.writerow([*key, len(values),
                               *(f'{value:.6g}' for value in (median, values[0], q1, q3, values[-1]))])
+
+
+def published():
+    """What others have published of requests: source -> bytes -> ns."""
+    figures = defaultdict(dict)
+    with open(Path(__file__).with_name('published.csv'), newline='', encoding='ascii') as file:
+        for row in csv.DictReader(file):
+            figures[row['source']][int(row['bytes'])] = float(row['ns'])
+    return figures
 
 
 class Summary:
