@@ -34,7 +34,7 @@ EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) f
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
-PG_MAJOR := $(shell $(PG_CONFIG) --version 2>/dev/null | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+PG_MAJOR = $(shell $(PG_CONFIG) --version 2>/dev/null | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 define no_server_headers
 	@echo "fast_uuid: \"$(PG_CONFIG)\" knows of no PostgreSQL server headers." >&2
 	@echo "Install them (Debian, Ubuntu: apt install postgresql-server-dev-$(or $(PG_MAJOR),all); Fedora, RHEL: dnf install postgresql-server-devel)" >&2

@@ -55,8 +55,9 @@ def requests(bench):
 def statements(bench):
     """A million values by each generator, counted."""
     with _connect(bench.server) as connection:
+        generators = all_generators(connection, bench.calls)
         for n in bench.rounds('A million values of each generator'):
-            for one in _turned(all_generators(connection, bench.calls), n):
+            for one in _turned(generators, n):
                 ms = _time_ms(connection, _count(one.call), one.settings)
                 bench.record('statements', one.name, MILLION, n, 'ms', ms)
 
@@ -98,8 +99,9 @@ def inserts(bench):
     """A million rows in one statement, the primary key by default."""
     with _connect(bench.server) as connection:
         connection.execute('CREATE EXTENSION IF NOT EXISTS pgstattuple')
+        keys = _keys(connection)
         for n in bench.rounds('A million rows by each key'):
-            for name, key, settings in _turned(_keys(connection), n):
+            for name, key, settings in _turned(keys, n):
                 for kind in ('UNLOGGED', ''):
                     connection.execute(f'CREATE {kind} TABLE filled (id {key} PRIMARY KEY, n integer)')
                     connection.execute('CHECKPOINT')
@@ -121,9 +123,10 @@ def single_rows(bench):
     """Rows one a transaction, by 1, 2 and 8 clients."""
     with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
         connection.execute("ALTER DATABASE postgres SET synchronous_commit = off")
+        keys = _keys(connection)
         for n in bench.rounds('Rows one a transaction', short=True):
             for clients in (1, 2, 8):
-                for i, (name, key, settings) in enumerate(_turned(_keys(connection), n)):
+                for i, (name, key, settings) in enumerate(_turned(keys, n)):
                     connection.execute(f'CREATE TABLE single{i} (id {key} PRIMARY KEY, n integer)')
                     connection.execute('CHECKPOINT')
                     script = f'{directory}/{i}.sql'

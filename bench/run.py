@@ -22,7 +22,6 @@ class Bench:
     def __init__(self, options, results):
         self.calls = options.function
         self.seconds = options.seconds
-        self.results = results
         self.record = results.record
         self.number_of_rounds = options.rounds
         self.server = self.unpreloaded = self.fast_random = None

@@ -22,6 +22,13 @@ die()
 	exit 1
 }
 
+# usage STATUS: print the comment at the head of the script, and exit
+usage()
+{
+	sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+	exit "$1"
+}
+
 as_root()
 {
 	if [ "$(id -u)" = 0 ]; then

@@ -23,11 +23,27 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 
 /*
- * A value of this moment, greater than all that this backend has returned
- * before, from a source (index into fu_entropy_sources).
+ * The time of the next value in the backend's order, in *now, and 64 random
+ * bits for it from a source (index into fu_entropy_sources).
  *
  * The clock comes first: while it is read, the processor gets on with what
  * does not depend on it.
+ */
+static pg_attribute_always_inline uint64
+take_moment(int source, struct timespec *now)
+{
+	uint64		random;
+
+	fu_clock_read(now);
+	random = fu_entropy_draw(source);
+	fu_clock_fill_tick(now, random >> FU_RANDOM_BITS);
+	fu_ordering_reserve(now, 1);
+	return random;
+}
+
+/*
+ * A value of this moment, greater than all that this backend has returned
+ * before.
  */
 static pg_attribute_always_inline Datum
 value_now(int source)
@@ -36,10 +52,7 @@ value_now(int source)
 	uint64		random;
 	pg_uuid_t  *uuid;
 
-	fu_clock_read(&now);
-	random = fu_entropy_draw(source);
-	fu_clock_fill_tick(&now, random >> FU_RANDOM_BITS);
-	fu_ordering_reserve(&now, 1);
+	random = take_moment(source, &now);
 
 	uuid = palloc(sizeof(pg_uuid_t));
 	fu_uuid_encode(uuid->data, now.tv_sec, now.tv_nsec, random);
@@ -105,10 +118,7 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 				 errmsg("interval out of range for UUID version 7"),
 				 errdetail("UUID version 7 does not support infinite intervals.")));
 
-	fu_clock_read(&now);
-	random = fu_entropy_draw(source);
-	fu_clock_fill_tick(&now, random >> FU_RANDOM_BITS);
-	fu_ordering_reserve(&now, 1);
+	random = take_moment(source, &now);
 
 	ts = (TimestampTz) now.tv_sec * USECS_PER_SEC + now.tv_nsec / NS_PER_US - FU_UNIX_TO_POSTGRES_US;
 	ts = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
