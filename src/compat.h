@@ -9,6 +9,7 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "utils/guc.h"
+#include "utils/guc_tables.h"
 
 /* Until 15 postgres.h brings the macros for text values itself. */
 #if PG_VERSION_NUM >= 160000
@@ -53,6 +54,32 @@
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
+#endif
+
+/*
+ * The server's record of a setting, a placeholder too; NULL where there is
+ * none.  Before 16 there is no function that finds one by its name.
+ */
+static inline struct config_generic *
+fu_find_setting(const char *name)
+{
+#if PG_VERSION_NUM >= 160000
+	return find_option(name, false, true, LOG);
+#else
+	struct config_generic **settings = get_guc_variables();
+
+	for (int i = GetNumConfigOptions() - 1; i >= 0; i--)
+		if (pg_strcasecmp(settings[i]->name, name) == 0)
+			return settings[i];
+	return NULL;
+#endif
+}
+
+/* The part of that record that only a text setting has. */
+#if PG_VERSION_NUM >= 190000
+#define FU_TEXT_SETTING(record) (&(record)->_string)
+#else
+#define FU_TEXT_SETTING(record) ((struct config_string *) (record))
 #endif
 
 #endif							/* FU_COMPAT_H */

@@ -20,19 +20,19 @@ const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT] = {
 EntropyState fu_entropy;
 
 /*
- * The source that fast_uuid.source starts with: the first cryptographic one
- * that works here.
+ * The source that fast_uuid.source starts with: the first cryptographic one in
+ * this build (urandom is in each).  Whether it works here is for each call to
+ * find out: were that asked now, a source that fails would be replaced by
+ * another.
  */
 int
 fu_entropy_default(void)
 {
-	const char *why;
+	int			i = 0;
 
-	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
-		if (fu_entropy_sources[i]->cryptographic &&
-			fu_entropy_sources[i]->available(&why))
-			return i;
-	return 0;
+	while (!fu_entropy_sources[i]->cryptographic || fu_entropy_sources[i]->fill == NULL)
+		i++;
+	return i;
 }
 
 /*
@@ -119,10 +119,7 @@ check_usable(int source)
 	const char *why;
 
 	if (!(fu_allowed_sources >> source & 1))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg(FU_NOT_ALLOWED_MESSAGE, from->name),
-				 errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources))));
+		fu_settings_not_allowed(from->name);
 	if (!from->available(&why))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -158,6 +155,9 @@ fu_entropy_refill(int source)
 	EntropyStage *stage = &fu_entropy.stage[source];
 	EntropyStats *stats = &fu_entropy.stats[source];
 	uint32		size;
+
+	if (source == FU_ENTROPY_UNKNOWN)
+		fu_settings_unknown_source();
 
 	if (fu_entropy.pid != MyProcPid)
 	{

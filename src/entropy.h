@@ -42,7 +42,10 @@ typedef struct EntropySource
 	/* Can this build, on this machine, use the source at all? */
 	bool		(*available) (const char **why);
 
-	/* Fill len bytes, completely or not at all; len is a multiple of 8. */
+	/*
+	 * Fill len bytes, completely or not at all; len is a multiple of 8.  NULL:
+	 * this build has not got the source.
+	 */
 	bool		(*fill) (uint8 *buf, size_t len, const char **why);
 
 	/* How it is implemented on this machine; called where it is available. */
@@ -76,7 +79,10 @@ enum
 #define FU_ENTROPY_ROW(name) FU_ENTROPY_##name,
 	FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
 #undef FU_ENTROPY_ROW
-	FU_ENTROPY_COUNT
+	FU_ENTROPY_COUNT,
+
+	/* In place of an index: fast_uuid.source names none.  A draw raises the error. */
+	FU_ENTROPY_UNKNOWN = FU_ENTROPY_COUNT
 };
 
 #define FU_ENTROPY_ROW(name) extern const EntropySource fu_entropy_##name;
@@ -91,7 +97,7 @@ FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
 typedef struct EntropyState
 {
 	int			pid;			/* the process that staged it; 0: none */
-	EntropyStage stage[FU_ENTROPY_COUNT];
+	EntropyStage stage[FU_ENTROPY_COUNT + 1];	/* that of FU_ENTROPY_UNKNOWN stays empty */
 	EntropyStats stats[FU_ENTROPY_COUNT];
 	EntropyPieces pieces[FU_ENTROPY_COUNT];
 } EntropyState;
@@ -109,7 +115,8 @@ extern void fu_entropy_discard(void);
 extern const char *fu_entropy_errno_reason(const char *what);
 
 /*
- * Draw 64 random bits from a source (index into fu_entropy_sources).  The
+ * Draw 64 random bits from a source (index into fu_entropy_sources, or
+ * FU_ENTROPY_UNKNOWN).  The
  * piece handed out is wiped from the stage.  Raises an error, and draws
  * nothing, where the source fails.
  *

@@ -163,18 +163,8 @@ getrandom_available(const char **why)
 	return false;
 }
 
-static bool
-getrandom_fill(uint8 *buf pg_attribute_unused(), size_t len pg_attribute_unused(),
-			   const char **why)
-{
-	return getrandom_available(why);
-}
-
-static const char *
-getrandom_describe(void)
-{
-	return NULL;
-}
+#define getrandom_fill NULL
+#define getrandom_describe NULL
 #endif							/* HAVE_GETRANDOM */
 
 const EntropySource fu_entropy_getrandom = {

@@ -66,18 +66,8 @@ openssl_available(const char **why)
 	return false;
 }
 
-static bool
-openssl_fill(uint8 *buf pg_attribute_unused(), size_t len pg_attribute_unused(),
-			 const char **why)
-{
-	return openssl_available(why);
-}
-
-static const char *
-openssl_describe(void)
-{
-	return NULL;
-}
+#define openssl_fill NULL
+#define openssl_describe NULL
 #endif							/* FU_WITH_OPENSSL */
 
 const EntropySource fu_entropy_openssl = {

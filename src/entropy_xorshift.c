@@ -53,7 +53,8 @@ start(XorshiftGenerator *generator, const char **why)
 		/* The kernel answers at once; OpenSSL would first set itself up. */
 		do
 		{
-			if (!fu_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why) &&
+			if ((fu_entropy_getrandom.fill == NULL ||
+				 !fu_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why)) &&
 				!pg_strong_random(&first, sizeof(first)))
 				return false;
 		} while (first.s[0] == 0 && first.s[1] == 0);
@@ -65,9 +66,10 @@ start(XorshiftGenerator *generator, const char **why)
 }
 
 static bool
-xorshift_available(const char **why pg_attribute_unused())
+xorshift_available(const char **why)
 {
-	return true;
+	*why = current->refusal;
+	return current->refusal[0] == '\0';
 }
 
 static bool

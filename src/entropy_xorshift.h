@@ -10,6 +10,7 @@
 typedef struct XorshiftGenerator
 {
 	bool		seeded;			/* by fast_uuid.seed, else from strong entropy */
+	char		refusal[128];	/* why that seed is not used; empty: it is */
 	uint64		seed;
 	int			started_by;		/* process id; 0: lanes are not set yet */
 	XorshiftLanes lanes;

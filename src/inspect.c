@@ -142,6 +142,8 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 Datum
 fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
 {
+	if (fu_ordering_scope == FU_ORDERING_UNKNOWN)
+		fu_settings_unknown_ordering();
 	if (fu_ordering_scope == FU_ORDERING_CLUSTER)
 		fu_cluster_reset();
 	fu_ordering_reset();

@@ -13,7 +13,10 @@
 typedef enum OrderingScope
 {
 	FU_ORDERING_SESSION,
-	FU_ORDERING_CLUSTER
+	FU_ORDERING_CLUSTER,
+
+	/* fast_uuid.ordering names none: a reservation raises the error */
+	FU_ORDERING_UNKNOWN
 } OrderingScope;
 
 /*
@@ -75,7 +78,7 @@ fu_ordering_reserve(struct timespec *now, uint32 count)
 {
 	uint64		ns = fu_ns_of_time(now);
 
-	if (unlikely(fu_ordering_scope == FU_ORDERING_CLUSTER))
+	if (unlikely(fu_ordering_scope != FU_ORDERING_SESSION))
 		fu_cluster_reserve(now, count);
 	else if (likely(ns > fu_ordering_last_ns))
 		fu_ordering_last_ns = ns + (count - 1);

@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "ordering.h"
 #include "port/atomics.h"
+#include "settings.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -143,7 +144,8 @@ note_lead(uint64 lead)
 
 /*
  * fu_ordering_reserve() in the order of all backends.  Raises an error where
- * there is no shared memory, or where the clock is too far behind.
+ * there is no shared memory, where the clock is too far behind, or where the
+ * setting names no order.
  */
 void
 fu_cluster_reserve(struct timespec *now, uint32 count)
@@ -153,6 +155,8 @@ fu_cluster_reserve(struct timespec *now, uint32 count)
 	uint64		first;
 	uint64		lead;
 
+	if (unlikely(fu_ordering_scope == FU_ORDERING_UNKNOWN))
+		fu_settings_unknown_ordering();
 	if (unlikely(shared == NULL))
 		require_segment();
 

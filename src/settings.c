@@ -1,143 +1,64 @@
 /*
  * settings.c
- *	  The fast_uuid.* settings: tables and hooks.
+ *	  The fast_uuid.* settings.
  */
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "compat.h"
 #include "entropy.h"
-#include "entropy_xorshift.h"
-#include "ordering.h"
+#include "miscadmin.h"
+#include "placeholders.h"
 #include "settings.h"
+#include "settings_hooks.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/varlena.h"
 
-int			fu_source;
 int			fu_buffer_size = FU_BUFFER_SIZE_DEFAULT;
 bool		fu_vdso = true;
-
 int			fu_max_clock_lead = -1;
-uint32		fu_allowed_sources = FU_ENTROPY_ALL;
 
 static char *seed_text;
-static char *allowed_text;
 
-static const struct config_enum_entry ordering_options[] = {
-	{"session", FU_ORDERING_SESSION, false},
-	{"cluster", FU_ORDERING_CLUSTER, false},
-	{NULL, 0, false}
-};
-
-/* The registry's names in the form that an enum setting wants. */
-static struct config_enum_entry source_options[FU_ENTROPY_COUNT + 1];
+/* True while the settings are defined, and take over what was set before. */
+static bool defining = false;
 
 /*
- * Check a source for the setting.  The fence is kept by every call; here it is
- * for who sets a source by hand, to learn of it at once.  A configuration file
- * may set the source before the fence that allows it, and a parallel worker
- * must take over what its leader has.
+ * Has a value that cannot be used to be kept, and refused by each call?  Only a
+ * SET by hand can be refused at once: in any other place the server would put
+ * the default in the place of what was asked for.
  */
-static bool
-source_check(int *newval, void **extra pg_attribute_unused(), GucSource source)
+bool
+fu_setting_must_keep(GucSource source)
 {
-	const EntropySource *chosen = fu_entropy_sources[*newval];
-	const char *why;
-
-	/* The default must be accepted; where it cannot work, a call says so. */
-	if (source == PGC_S_DEFAULT || InitializingParallelWorker)
-		return true;
-
-	if (source == PGC_S_SESSION && !(fu_allowed_sources >> *newval & 1))
-	{
-		GUC_check_errcode(ERRCODE_INSUFFICIENT_PRIVILEGE);
-		GUC_check_errmsg(FU_NOT_ALLOWED_MESSAGE, chosen->name);
-		GUC_check_errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources));
-		return false;
-	}
-	if (!chosen->available(&why))
-	{
-		GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
-		GUC_check_errmsg(FU_NOT_AVAILABLE_MESSAGE, chosen->name);
-		GUC_check_errdetail("%s", why);
-		return false;
-	}
-	return true;
+	return defining || InitializingParallelWorker || source < PGC_S_INTERACTIVE;
 }
 
 /*
- * Set of the sources in a list; NULL in *wrong, or what is wrong with it.  What
- * is wrong allows nothing.
+ * Tell the log, once, of a wrong value in the configuration file.
  */
-static uint32
-parse_sources(const char *list, const char **wrong)
+void
+fu_setting_warn_of_mistake(const char *setting, const char *value, const char *detail)
 {
-	List	   *names;
-	ListCell   *cell;
-	uint32		sources = 0;
-
-	*wrong = NULL;
-	if (!SplitGUCList(pstrdup(list), ',', &names))
-	{
-		*wrong = "The list of entropy sources is malformed.";
-		return 0;
-	}
-	foreach(cell, names)
-	{
-		const char *name = lfirst(cell);
-		int			index = fu_entropy_lookup(name, strlen(name));
-
-		if (index >= 0)
-			sources |= UINT32_C(1) << index;
-		else
-			*wrong = psprintf("Unrecognized entropy source: \"%s\".", name);
-	}
-	return sources;
+	if (IsUnderPostmaster)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for parameter \"%s\": \"%s\"", setting, value),
+			 errdetail("%s", detail),
+			 errhint("Until it is corrected, calls raise an error.")));
 }
 
 /*
- * Check the list of allowed sources; the set of them is the setting's "extra".
- *
- * Who sets it by hand gets an error for a typo.  From a configuration file, a
- * database or a role, refusing the value would leave the default in force,
- * which allows all: there a typo is a warning, and allows nothing.
+ * Raise the error for a setting whose value names nothing that there is.
  */
-static bool
-allowed_check(char **newval, void **extra, GucSource source)
+void
+fu_setting_fail_unknown(const char *what, const char *value, const char *setting, const char *available)
 {
-	const char *wrong;
-	uint32		allowed = parse_sources(*newval, &wrong);
-
-	if (wrong != NULL && source >= PGC_S_INTERACTIVE)
-	{
-		GUC_check_errdetail("%s", wrong);
-		GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
-		return false;
-	}
-	if (wrong != NULL)
-		ereport(WARNING,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("mistake in fast_uuid.allowed_sources: \"%s\"", *newval),
-				 errdetail("%s", wrong),
-				 errhint("Until it is mended, these entropy sources are allowed: %s.",
-						 fu_entropy_names(allowed))));
-
-	*extra = guc_malloc(LOG, sizeof(uint32));
-	if (*extra == NULL)
-		return false;
-	*(uint32 *) *extra = allowed;
-	return true;
-}
-
-/*
- * What is staged from a source that is no longer allowed must not be used, so
- * that calls need to look at the fence only when they refill.
- */
-static void
-allowed_assign(const char *newval pg_attribute_unused(), void *extra)
-{
-	fu_allowed_sources = *(uint32 *) extra;
-	fu_entropy_discard();
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized %s \"%s\"", what, value),
+			 errdetail("%s was set %s.", setting, fu_setting_origin(fu_setting_source(setting))),
+			 errhint("Available values: %s.", available)));
 }
 
 /*
@@ -156,98 +77,68 @@ vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused()
 	fu_entropy_discard();
 }
 
-/*
- * Values that this backend has made so far precede those under cluster order.
- */
-static void
-ordering_assign(int newval, void *extra pg_attribute_unused())
-{
-	if (newval == FU_ORDERING_CLUSTER && fu_ordering_scope != FU_ORDERING_CLUSTER)
-		fu_cluster_follow(fu_ordering_last_ns);
-}
-
-/*
- * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.
- */
 static bool
-parse_seed(const char *text, uint64 *seed)
+buffer_size_valid(const char *text)
 {
-	bool		hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-	const char *digits = hex ? text + 2 : text;
-	size_t		len = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+	int			size;
 
-	if (len == 0 || digits[len] != '\0')
-		return false;
-	errno = 0;
-	*seed = strtoull(digits, NULL, hex ? 16 : 10);
-	return errno == 0;
+	return parse_int(text, &size, GUC_UNIT_BYTE, NULL) && size >= 0 && size <= FU_BUFFER_SIZE_MAX;
+}
+
+static bool
+vdso_valid(const char *text)
+{
+	bool		on;
+
+	return parse_bool(text, &on);
+}
+
+static bool
+max_clock_lead_valid(const char *text)
+{
+	int			milliseconds;
+
+	return parse_int(text, &milliseconds, GUC_UNIT_MS, NULL) && milliseconds >= -1;
 }
 
 /*
- * The generator of a seed travels as the setting's "extra": when SET LOCAL or
- * a function's SET ends, the server hands the earlier one back, which then
- * goes on from where it was instead of repeating its numbers.
+ * Define the settings.  Raises an error, and defines none, where one of them
+ * was set before in a way that would not be carried over.
  */
-static bool
-seed_check(char **newval, void **extra, GucSource source pg_attribute_unused())
-{
-	XorshiftGenerator *generator;
-	uint64		seed;
-
-	if (**newval == '\0')
-		return true;
-
-	if (!parse_seed(*newval, &seed))
-	{
-		GUC_check_errdetail("A seed is a whole number from 0 to 18446744073709551615, "
-							"or 0x and hexadecimal digits up to 0xffffffffffffffff.");
-		return false;
-	}
-	generator = guc_malloc(LOG, sizeof(XorshiftGenerator));
-	if (generator == NULL)
-		return false;
-	memset(generator, 0, sizeof(XorshiftGenerator));
-	generator->seeded = true;
-	generator->seed = seed;
-	*extra = generator;
-	return true;
-}
-
-static void
-seed_assign(const char *newval pg_attribute_unused(), void *extra)
-{
-	fu_xorshift_use(extra);
-	fu_entropy_discard();
-}
-
 void
 fu_settings_init(void)
 {
-	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
-	{
-		source_options[i].name = fu_entropy_sources[i]->name;
-		source_options[i].val = i;
-	}
+	static const SettingRule rules[] = {
+		{"fast_uuid.allowed_sources", true, NULL},
+		{"fast_uuid.source", false, NULL},
+		{"fast_uuid.buffer_size", false, buffer_size_valid},
+		{"fast_uuid.vdso", false, vdso_valid},
+		{"fast_uuid.seed", true, NULL},
+		{"fast_uuid.ordering", false, NULL},
+		{"fast_uuid.max_clock_lead", false, max_clock_lead_valid},
+	};
+
+	fu_placeholders_check(rules, lengthof(rules));
+	defining = true;
 
 	/* Before the source, which is checked against it. */
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Entropy sources that may be used.",
 							   "A list of names with commas. Any other source is refused, by fast_uuid.source and as an argument. "
 							   "Does not change fast_uuid.source: set that to an allowed one.",
-							   &allowed_text,
+							   &fu_allowed_text,
 							   MemoryContextStrdup(TopMemoryContext, fu_entropy_names(FU_ENTROPY_ALL)),
 							   PGC_SUSET, GUC_LIST_INPUT,
-							   allowed_check, allowed_assign, NULL);
+							   fu_allowed_check, fu_allowed_assign, NULL);
 
-	DefineCustomEnumVariable("fast_uuid.source",
-							 "Entropy source of generated UUIDs.",
-							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
-							 "\"xorshift128+\" is not: who sees a few values can calculate the others.",
-							 &fu_source,
-							 fu_entropy_default(),
-							 source_options,
-							 PGC_USERSET, 0,
-							 source_check, NULL, NULL);
+	DefineCustomStringVariable("fast_uuid.source",
+							   "Entropy source of generated UUIDs.",
+							   "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
+							   "\"xorshift128+\" is not: who sees a few values can calculate the others.",
+							   &fu_source_text,
+							   fu_entropy_sources[fu_entropy_default()]->name,
+							   PGC_USERSET, 0,
+							   fu_source_check, fu_source_assign, fu_source_show);
 
 	DefineCustomIntVariable("fast_uuid.buffer_size",
 							"Random bytes fetched ahead from an entropy source.",
@@ -270,22 +161,22 @@ fu_settings_init(void)
 	DefineCustomStringVariable("fast_uuid.seed",
 							   "64-bit seed of \"xorshift128+\".",
 							   "For test data that can be made again: who knows the seed knows the "
-							   "random bits, and two sessions with one seed draw the same. "
+							   "random bits, and two sessions with one seed draw the same. Taken from "
+							   "SET alone, not from a file, a database or a role. "
 							   "Empty: seeded from strong entropy.",
 							   &seed_text,
 							   "",
-							   PGC_SUSET, GUC_SUPERUSER_ONLY,
-							   seed_check, seed_assign, NULL);
+							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE,
+							   fu_seed_check, fu_seed_assign, NULL);
 
-	DefineCustomEnumVariable("fast_uuid.ordering",
-							 "Sessions among which each UUID is greater than all earlier ones.",
-							 "\"session\": the values of this session. \"cluster\": those of all sessions "
-							 "under this setting; before PostgreSQL 17 it needs fast_uuid in shared_preload_libraries.",
-							 &fu_ordering_scope,
-							 FU_ORDERING_SESSION,
-							 ordering_options,
-							 PGC_USERSET, 0,
-							 NULL, ordering_assign, NULL);
+	DefineCustomStringVariable("fast_uuid.ordering",
+							   "Sessions among which each UUID is greater than all earlier ones.",
+							   "\"session\": the values of this session. \"cluster\": those of all sessions "
+							   "under this setting; before PostgreSQL 17 it needs fast_uuid in shared_preload_libraries.",
+							   &fu_ordering_text,
+							   "session",
+							   PGC_USERSET, 0,
+							   fu_ordering_check, fu_ordering_assign, fu_ordering_show);
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
 							"How far the time in new UUIDs may lead a clock that was set back.",
@@ -297,5 +188,6 @@ fu_settings_init(void)
 							PGC_USERSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
+	defining = false;
 	MarkGUCPrefixReserved("fast_uuid");
 }

@@ -5,7 +5,7 @@
 #ifndef FU_SETTINGS_H
 #define FU_SETTINGS_H
 
-extern int	fu_source;			/* index into fu_entropy_sources */
+extern int	fu_source;			/* index into fu_entropy_sources, or FU_ENTROPY_UNKNOWN */
 extern int	fu_buffer_size;		/* bytes */
 extern bool fu_vdso;
 extern int	fu_max_clock_lead;	/* milliseconds; -1: no limit */
@@ -17,5 +17,8 @@ extern uint32 fu_allowed_sources;	/* set of indexes into fu_entropy_sources */
 #define FU_NOT_AVAILABLE_MESSAGE	"entropy source \"%s\" cannot be used here"
 
 extern void fu_settings_init(void);
+extern void fu_settings_not_allowed(const char *source) pg_attribute_noreturn();
+extern void fu_settings_unknown_source(void) pg_attribute_noreturn();
+extern void fu_settings_unknown_ordering(void) pg_attribute_noreturn();
 
 #endif							/* FU_SETTINGS_H */

@@ -86,8 +86,8 @@ SELECT setconfig FROM pg_db_role_setting WHERE setrole = 'regress_fast_uuid_user
 ALTER DATABASE :"database" RESET fast_uuid.source;
 ALTER ROLE :"superuser" IN DATABASE :"database" RESET ALL;
 
--- A typo that is set before the library is loaded gives a warning when it is
--- loaded, and the default, which is a strong source, applies.
+-- A typo that is set before the library is loaded is kept, and each call refuses
+-- it: the default does not take its place.
 \c -
 SET fast_uuid.source = 'typo';
 SET fast_uuid.sauce = 'openssl';
@@ -95,6 +95,20 @@ SET fast_uuid.seed = 'abc';
 SELECT uuidv7_fast() IS NOT NULL AS made;
 SHOW fast_uuid.source;
 SHOW fast_uuid.sauce;
+SELECT uuidv7_fast('openssl') IS NOT NULL AS made;
+SELECT uuidv7_fast('xorshift128+') IS NOT NULL AS made;
+SELECT name, current, why_not FROM fast_uuid_sources() ORDER BY name;
+RESET fast_uuid.source;
+RESET fast_uuid.seed;
+SELECT uuidv7_fast() IS NOT NULL AS made;
+SELECT uuidv7_fast('xorshift128+') IS NOT NULL AS made;
+\c -
+SET fast_uuid.ordering = 'typo';
+SELECT uuidv7_fast() IS NOT NULL AS made;
+SELECT fast_uuid_reset_ordering();
+SET fast_uuid.ordering = 'typo again';
+RESET fast_uuid.ordering;
+SELECT uuidv7_fast() IS NOT NULL AS made;
 -- the same where the value was right
 \c -
 SET fast_uuid.source = 'urandom';
@@ -104,6 +118,8 @@ SHOW fast_uuid.source;
 \c -
 SET ROLE regress_fast_uuid_user;
 SET fast_uuid.seed = '1';
+SELECT uuidv7_fast('xorshift128+') IS NOT NULL AS made;
+RESET fast_uuid.seed;
 SELECT uuidv7_fast('xorshift128+') IS NOT NULL AS made;
 RESET ROLE;
 SELECT current_setting('fast_uuid.seed') = '' AS unseeded;

@@ -72,25 +72,32 @@ is($living->query("SELECT uuidv7_fast('xorshift128+') IS NOT NULL"), 't', 'every
 
 $living->quit;
 
-# A typo in the file must not open the fence, preloaded or not.
+# A typo in the file must not open the fence, preloaded or not: the list allows
+# nothing, not even what is right in it.
 foreach my $preload ('', 'fast_uuid')
 {
 	my $when = $preload eq '' ? 'not preloaded' : 'preloaded';
 	foreach my $case (
-		[ 'openssl, typo', 'openssl', 'Unrecognized entropy source: "typo"' ],
-		[ 'openssl getrandom', 'none', 'The list of entropy sources is malformed' ])
+		[ 'openssl, typo', 'Unrecognized entropy source: "typo"' ],
+		[ 'openssl getrandom', 'The list of entropy sources is malformed' ])
 	{
-		my ($list, $allowed, $why) = @$case;
+		my ($list, $why) = @$case;
 		$node->append_conf('postgresql.conf',
 			"shared_preload_libraries = '$preload'\nfast_uuid.source = 'openssl'\nfast_uuid.allowed_sources = '$list'\n");
 		my $log_before = -s $node->logfile;
 		$node->restart;
-		my ($code, $out, $err) =
-		  $node->psql('postgres', "SELECT uuidv7_fast('xorshift128+')");
-		like($err, qr/entropy source "xorshift128\+" is not allowed/, "$when, '$list': what is not listed is refused");
-		like($err, qr/allowed_sources allows: $allowed\./, "$when, '$list': allowed is $allowed");
-		like(slurp_file($node->logfile, $log_before), qr/WARNING:  mistake in fast_uuid.allowed_sources.*\n.*DETAIL:  $why/,
-			"$when, '$list': the log has a warning");
+		foreach my $source ('xorshift128+', 'openssl')
+		{
+			my ($code, $out, $err) = $node->psql('postgres', "SELECT uuidv7_fast('$source')");
+			like($err, qr/entropy source "\Q$source\E" is not allowed/, "$when, '$list': $source is refused");
+			like($err, qr/DETAIL:  $why.*set in the configuration file; a wrong list allows nothing/,
+				"$when, '$list': the error says why");
+			like($err, qr/allowed_sources allows: none\./, "$when, '$list': nothing is allowed");
+		}
+		like(slurp_file($node->logfile, $log_before),
+			qr/WARNING:  invalid value for parameter "fast_uuid.allowed_sources": "$list"\n.*DETAIL:  $why/,
+			"$when, '$list': the log has a warning when the server starts")
+		  if $preload ne '';
 	}
 }
 

@@ -1,0 +1,77 @@
+/*
+ * settings_seed.c
+ *	  Hooks of fast_uuid.seed.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "entropy.h"
+#include "entropy_xorshift.h"
+#include "placeholders.h"
+#include "settings_hooks.h"
+
+/*
+ * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.
+ */
+static bool
+parse_seed(const char *text, uint64 *seed)
+{
+	bool		hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? text + 2 : text;
+	size_t		len = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+
+	if (len == 0 || digits[len] != '\0')
+		return false;
+	errno = 0;
+	*seed = strtoull(digits, NULL, hex ? 16 : 10);
+	return errno == 0;
+}
+
+/*
+ * Check a seed.  It belongs to one session, which sets it: from a file, a
+ * database or a role each session would draw the same bits, so there it is kept,
+ * and xorshift128+ refuses to be used with it.
+ *
+ * The generator of a seed travels as the setting's "extra": when SET LOCAL or
+ * a function's SET ends, the server hands the earlier one back, which then
+ * goes on from where it was instead of repeating its numbers.
+ */
+bool
+fu_seed_check(char **newval, void **extra, GucSource source)
+{
+	XorshiftGenerator *generator;
+	uint64		seed = 0;
+	bool		malformed;
+
+	if (**newval == '\0')
+		return true;
+
+	malformed = !parse_seed(*newval, &seed);
+	if (malformed && !fu_setting_must_keep(source))
+	{
+		GUC_check_errdetail("A seed is a whole number from 0 to 18446744073709551615, "
+							"or 0x and hexadecimal digits up to 0xffffffffffffffff.");
+		return false;
+	}
+	generator = guc_malloc(LOG, sizeof(XorshiftGenerator));
+	if (generator == NULL)
+		return false;
+	memset(generator, 0, sizeof(XorshiftGenerator));
+	generator->seeded = true;
+	generator->seed = seed;
+	if (malformed)
+		snprintf(generator->refusal, sizeof(generator->refusal),
+				 "fast_uuid.seed is no number of 64 bits; it was set %s.", fu_setting_origin(source));
+	else if (source < PGC_S_INTERACTIVE)
+		snprintf(generator->refusal, sizeof(generator->refusal),
+				 "fast_uuid.seed was set %s; a seed is taken from SET alone.", fu_setting_origin(source));
+	*extra = generator;
+	return true;
+}
+
+void
+fu_seed_assign(const char *newval pg_attribute_unused(), void *extra)
+{
+	fu_xorshift_use(extra);
+	fu_entropy_discard();
+}

@@ -1,0 +1,169 @@
+/*
+ * settings_source.c
+ *	  Hooks of fast_uuid.source and fast_uuid.allowed_sources.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "entropy.h"
+#include "placeholders.h"
+#include "settings.h"
+#include "settings_hooks.h"
+#include "utils/varlena.h"
+
+int			fu_source = FU_ENTROPY_UNKNOWN;
+uint32		fu_allowed_sources = FU_ENTROPY_ALL;
+
+char	   *fu_source_text;
+char	   *fu_allowed_text;
+
+/*
+ * Raise the error for a fast_uuid.source that names none.
+ */
+void
+fu_settings_unknown_source(void)
+{
+	fu_setting_fail_unknown("entropy source", fu_source_text, "fast_uuid.source", fu_entropy_names(FU_ENTROPY_ALL));
+}
+
+/*
+ * Check a source for the setting.  Whether it is allowed, and works here, is
+ * for each call to find out; who sets it by hand learns of it at once.
+ */
+bool
+fu_source_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
+{
+	int			index = fu_entropy_lookup(*newval, strlen(*newval));
+	const char *why;
+
+	if (fu_setting_must_keep(source))
+	{
+		if (index < 0)
+			fu_setting_warn_of_mistake("fast_uuid.source", *newval, "There is no entropy source of that name.");
+		return true;
+	}
+
+	if (index < 0)
+	{
+		GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
+		return false;
+	}
+	if (source == PGC_S_SESSION && !(fu_allowed_sources >> index & 1))
+	{
+		GUC_check_errcode(ERRCODE_INSUFFICIENT_PRIVILEGE);
+		GUC_check_errmsg(FU_NOT_ALLOWED_MESSAGE, fu_entropy_sources[index]->name);
+		GUC_check_errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources));
+		return false;
+	}
+	if (!fu_entropy_sources[index]->available(&why))
+	{
+		GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
+		GUC_check_errmsg(FU_NOT_AVAILABLE_MESSAGE, fu_entropy_sources[index]->name);
+		GUC_check_errdetail("%s", why);
+		return false;
+	}
+	return true;
+}
+
+void
+fu_source_assign(const char *newval, void *extra pg_attribute_unused())
+{
+	int			index = fu_entropy_lookup(newval, strlen(newval));
+
+	fu_source = index >= 0 ? index : FU_ENTROPY_UNKNOWN;
+}
+
+/*
+ * Case does not matter in a name; show it as it is listed.
+ */
+const char *
+fu_source_show(void)
+{
+	return fu_source == FU_ENTROPY_UNKNOWN ? fu_source_text : fu_entropy_sources[fu_source]->name;
+}
+
+/*
+ * Set of the sources in a list; NULL in *wrong, or what is wrong with it.  A
+ * wrong list allows nothing.
+ */
+static uint32
+parse_sources(const char *list, const char **wrong)
+{
+	List	   *names;
+	ListCell   *cell;
+	uint32		sources = 0;
+
+	*wrong = NULL;
+	if (!SplitGUCList(pstrdup(list), ',', &names))
+	{
+		*wrong = "The list of entropy sources is malformed.";
+		return 0;
+	}
+	foreach(cell, names)
+	{
+		const char *name = lfirst(cell);
+		int			index = fu_entropy_lookup(name, strlen(name));
+
+		if (index < 0)
+		{
+			*wrong = psprintf("Unrecognized entropy source: \"%s\".", name);
+			return 0;
+		}
+		sources |= UINT32_C(1) << index;
+	}
+	return sources;
+}
+
+/*
+ * Check the list of allowed sources; the set of them is the setting's "extra".
+ */
+bool
+fu_allowed_check(char **newval, void **extra, GucSource source)
+{
+	const char *wrong;
+	uint32		allowed = parse_sources(*newval, &wrong);
+
+	if (wrong != NULL && !fu_setting_must_keep(source))
+	{
+		GUC_check_errdetail("%s", wrong);
+		GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
+		return false;
+	}
+	if (wrong != NULL)
+		fu_setting_warn_of_mistake("fast_uuid.allowed_sources", *newval, wrong);
+
+	*extra = guc_malloc(LOG, sizeof(uint32));
+	if (*extra == NULL)
+		return false;
+	*(uint32 *) *extra = allowed;
+	return true;
+}
+
+/*
+ * Raise the error for a source that fast_uuid.allowed_sources leaves out.
+ */
+void
+fu_settings_not_allowed(const char *source)
+{
+	const char *wrong;
+
+	(void) parse_sources(fu_allowed_text, &wrong);
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg(FU_NOT_ALLOWED_MESSAGE, source),
+			 wrong == NULL ? 0 :
+			 errdetail("%s fast_uuid.allowed_sources was set %s; a wrong list allows nothing.",
+					   wrong, fu_setting_origin(fu_setting_source("fast_uuid.allowed_sources"))),
+			 errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources))));
+}
+
+/*
+ * What is staged from a source that is no longer allowed must not be used, so
+ * that calls need to look at the fence only when they refill.
+ */
+void
+fu_allowed_assign(const char *newval pg_attribute_unused(), void *extra)
+{
+	fu_allowed_sources = *(uint32 *) extra;
+	fu_entropy_discard();
+}

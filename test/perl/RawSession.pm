@@ -1,0 +1,114 @@
+# A session that speaks the frontend/backend protocol itself, so that a test can
+# put any setting into the startup packet and see every error and notice.
+
+package RawSession;
+
+use strict;
+use warnings;
+
+use IO::Socket::UNIX;
+
+# connect(NODE, user => , database => , KEY => VALUE...): the keys go into the startup
+# packet.  Where the server refuses, the session has only {error}.
+sub connect
+{
+	my ($class, $node, %parameters) = @_;
+	my $self = bless { error => '', notices => [] }, $class;
+	$self->{socket} = IO::Socket::UNIX->new($node->host . '/.s.PGSQL.' . $node->port)
+	  or die "could not connect: $!";
+
+	# version 3.0 of the protocol
+	my $packet = pack('N', 3 << 16) . join('', map { "$_\0$parameters{$_}\0" } sort keys %parameters) . "\0";
+	$self->{socket}->print(pack('N', 4 + length $packet) . $packet);
+	$self->{socket}->flush;
+	$self->until_ready;
+	return $self;
+}
+
+sub message
+{
+	my ($self) = @_;
+	my $header;
+	return ('', '') unless $self->read_fully(5, \$header);
+	my ($type, $length) = unpack('a N', $header);
+	my $body = '';
+	return ('', '') if $length > 4 && !$self->read_fully($length - 4, \$body);
+	return ($type, $body);
+}
+
+sub read_fully
+{
+	my ($self, $length, $buffer) = @_;
+	my $got = $self->{socket}->read($$buffer, $length);
+	return defined $got && $got == $length;
+}
+
+# The fields of an error or notice, by their letters.
+sub fields
+{
+	my ($body) = @_;
+	return { map { substr($_, 0, 1) => substr($_, 1) } grep { length } split /\0/, $body };
+}
+
+# Collect rows (of one column) until the server waits for a query; the first error
+# stands in {error} as "SQLSTATE message|detail|hint".
+sub until_ready
+{
+	my ($self) = @_;
+	my @rows;
+	$self->{error} = '';
+	while (1)
+	{
+		my ($type, $body) = $self->message;
+		if ($type eq '')
+		{
+			$self->{closed} = 1;
+			last;
+		}
+		last if $type eq 'Z';
+		if ($type eq 'E' && $self->{error} eq '')
+		{
+			my $fields = fields($body);
+			$self->{error} = "$fields->{C} " . join('|', map { $fields->{$_} // '' } qw(M D H));
+		}
+		push @{ $self->{notices} }, fields($body)->{M} if $type eq 'N';
+		if ($type eq 'D')
+		{
+			my $length = unpack('x2 N', $body);
+			push @rows, $length == 0xFFFFFFFF ? '' : substr($body, 6, $length);
+		}
+	}
+	return @rows;
+}
+
+# Run statements; their rows as lines.
+sub query
+{
+	my ($self, $sql) = @_;
+	if ($self->{closed})
+	{
+		$self->{error} ||= 'closed';
+		return '';
+	}
+	$self->{socket}->print('Q' . pack('N', 5 + length $sql) . "$sql\0");
+	$self->{socket}->flush;
+	return join "\n", $self->until_ready;
+}
+
+# What came of statements: "value ROWS" or the SQLSTATE of the error.
+sub outcome
+{
+	my ($self, $sql) = @_;
+	my $rows = $self->query($sql);
+	return $self->{error} eq '' ? "value $rows" : substr($self->{error}, 0, 5);
+}
+
+sub quit
+{
+	my ($self) = @_;
+	$self->{socket}->print('X' . pack('N', 4)) unless $self->{closed};
+	$self->{socket}->close;
+	return;
+}
+
+1;
