@@ -24,6 +24,13 @@
 #define FU_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
 
+/* A function that never returns: the word stands before its declaration. */
+#if PG_VERSION_NUM >= 180000
+#define FU_NORETURN pg_noreturn
+#else
+#define FU_NORETURN pg_attribute_noreturn()
+#endif
+
 /* Intervals can be infinite since 17. */
 #ifdef INTERVAL_NOT_FINITE
 #define FU_INTERVAL_NOT_FINITE(i) INTERVAL_NOT_FINITE(i)

@@ -5,6 +5,8 @@
 #ifndef FU_SETTINGS_H
 #define FU_SETTINGS_H
 
+#include "compat.h"
+
 extern int	fu_source;			/* index into fu_entropy_sources, or FU_ENTROPY_UNKNOWN */
 extern int	fu_buffer_size;		/* bytes */
 extern bool fu_vdso;
@@ -17,8 +19,8 @@ extern uint32 fu_allowed_sources;	/* set of indexes into fu_entropy_sources */
 #define FU_NOT_AVAILABLE_MESSAGE	"entropy source \"%s\" cannot be used here"
 
 extern void fu_settings_init(void);
-extern void fu_settings_not_allowed(const char *source) pg_attribute_noreturn();
-extern void fu_settings_unknown_source(void) pg_attribute_noreturn();
-extern void fu_settings_unknown_ordering(void) pg_attribute_noreturn();
+FU_NORETURN extern void fu_settings_not_allowed(const char *source);
+FU_NORETURN extern void fu_settings_unknown_source(void);
+FU_NORETURN extern void fu_settings_unknown_ordering(void);
 
 #endif							/* FU_SETTINGS_H */

@@ -5,7 +5,7 @@
 #ifndef FU_SETTINGS_HOOKS_H
 #define FU_SETTINGS_HOOKS_H
 
-#include "utils/guc.h"
+#include "compat.h"
 
 /* The settings as they were given. */
 extern char *fu_source_text;
@@ -28,7 +28,7 @@ extern void fu_seed_assign(const char *newval, void *extra);
 
 extern bool fu_setting_must_keep(GucSource source);
 extern void fu_setting_warn_of_mistake(const char *setting, const char *value, const char *detail);
-extern void fu_setting_fail_unknown(const char *what, const char *value, const char *setting,
-									const char *available) pg_attribute_noreturn();
+FU_NORETURN extern void fu_setting_fail_unknown(const char *what, const char *value,
+												const char *setting, const char *available);
 
 #endif							/* FU_SETTINGS_HOOKS_H */
