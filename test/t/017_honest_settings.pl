@@ -1,0 +1,119 @@
+# What refuses wrong settings leaves right ones alone: no error and no warning
+# for users who did nothing wrong, with the library preloaded and without.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use RawSession;
+
+my $node = PostgreSQL::Test::Cluster->new('honest');
+$node->init;
+$node->append_conf('postgresql.conf', "jit = off\nmax_worker_processes = 16\n");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fast_uuid;
+CREATE ROLE app LOGIN;
+CREATE ROLE trusted LOGIN;
+GRANT SET ON PARAMETER fast_uuid.allowed_sources TO trusted;
+CREATE TABLE input AS SELECT n FROM generate_series(1, 10000) AS n;
+ALTER TABLE input SET (parallel_workers = 2);
+CREATE TABLE item (id uuid DEFAULT uuidv7_fast(), n int);
+GRANT SELECT ON input TO PUBLIC;
+GRANT SELECT, INSERT ON item TO PUBLIC;
+CREATE FUNCTION wrapped() RETURNS uuid LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN uuidv7_fast(); END';
+});
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0';
+
+# A new session of a role: statements, each a transaction; what they give, and that
+# nothing is said.
+sub check
+{
+	my ($what, $user, $statements, $expected, %packet) = @_;
+	my $session = RawSession->connect($node, user => $user, database => 'postgres', %packet);
+	my (@rows, @errors);
+	foreach my $statement (split /; /, $statements)
+	{
+		push @rows, grep { $_ ne '' } $session->query($statement);
+		push @errors, grep { $_ ne '' } $session->{error};
+	}
+	is(join("\n", @rows), $expected, $what);
+	is(join("\n", @errors), '', "$what: no error");
+	is(join('|', @{ $session->{notices} }), '', "$what: no warning");
+	$session->quit;
+	return;
+}
+
+foreach my $preload ('', 'fast_uuid')
+{
+	my $how = $preload eq '' ? 'not preloaded' : 'preloaded';
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n");
+	$node->restart;
+
+	my $plan = 'FROM input WHERE n % 100 = 0';
+	check("$how, a fresh session's parallel query", 'app', "$parallel; SELECT count(uuidv7_fast()) $plan", '100');
+	check("$how, the same in a function's body, without a setting", 'app', "$parallel; SELECT count(wrapped()) $plan", '100');
+	check("$how, the same where a setting was made and taken back", 'app',
+		"SET fast_uuid.source = 'urandom'; RESET fast_uuid.source; $parallel; SELECT count(wrapped()) $plan", '100');
+
+	$node->safe_psql(
+		'postgres', q{
+ALTER DATABASE postgres SET fast_uuid.allowed_sources = 'openssl, getrandom, urandom';
+ALTER DATABASE postgres SET fast_uuid.source = 'getrandom';
+ALTER ROLE app SET fast_uuid.source = 'urandom';
+ALTER ROLE app IN DATABASE postgres SET fast_uuid.buffer_size = '1kB';
+ALTER ROLE ALL SET fast_uuid.max_clock_lead = '5s';
+});
+	check("$how, a role with an allowlist", 'app', 'INSERT INTO item (n) VALUES (1), (2) RETURNING n', "1\n2");
+	check("$how, its parallel query", 'app', "$parallel; SELECT count(uuidv7_fast()) $plan", '100');
+	check("$how, its settings", 'app',
+		'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source; SHOW fast_uuid.buffer_size; SHOW fast_uuid.max_clock_lead',
+		"t\nurandom\n1kB\n5s");
+	check("$how, a source of its own choice", 'app', "SET fast_uuid.source = 'openssl'; SELECT uuidv7_fast() IS NOT NULL", 't');
+	check("$how, the same by option", 'app', 'SELECT uuidv7_fast() IS NOT NULL', 't', options => '-c fast_uuid.source=getrandom');
+	check("$how, who was given the privilege, by SET", 'trusted',
+		"SET fast_uuid.allowed_sources = 'urandom'; SELECT uuidv7_fast('urandom') IS NOT NULL", 't');
+	check("$how, the same by option", 'trusted', "SELECT uuidv7_fast('urandom') IS NOT NULL", 't',
+		options => '-c fast_uuid.allowed_sources=urandom');
+
+	# A new connection for each transaction.
+	append_to_file($node->basedir . '/insert.sql', "INSERT INTO item DEFAULT VALUES;\n") if $preload eq '';
+	my $log_before = -s $node->logfile;
+	$node->command_ok(
+		[ 'pgbench', '-n', '-C', '-c', 2, '-t', 50, '-U', 'app', '-f', $node->basedir . '/insert.sql', 'postgres' ],
+		"$how, pgbench with a new connection for each transaction");
+	unlike(slurp_file($node->logfile, $log_before), qr/WARNING|ERROR|FATAL/, "$how, pgbench: nothing in the log");
+
+	# Everything with its settings into an empty server.
+	my $copy = PostgreSQL::Test::Cluster->new($preload eq '' ? 'copy' : 'copy_preloaded');
+	$copy->init;
+	$copy->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n");
+	$copy->start;
+	my $dump = $node->basedir . '/dump.sql';
+	command_ok([ 'pg_dumpall', '-f', $dump, '-d', $node->connstr('postgres') ], "$how, pg_dumpall");
+	my ($out, $err);
+	IPC::Run::run([ 'psql', '-XqAt', '-d', $copy->connstr('postgres'), '-f', $dump ], '>', \$out, '2>', \$err);
+	$err =~ s/^.*role ".*" already exists\n//mg;
+	is($err, '', "$how, the dump is restored without an error or a warning");
+	is( $copy->safe_psql('postgres', 'INSERT INTO item (n) VALUES (3) RETURNING n', extra_params => [ '-U', 'app' ]),
+		'3', "$how, the role inserts there");
+	is($copy->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source', extra_params => [ '-U', 'app' ]),
+		"t\nurandom", "$how, by its own source");
+	$copy->stop;
+
+	$node->safe_psql(
+		'postgres', q{
+ALTER DATABASE postgres RESET ALL;
+ALTER ROLE app RESET ALL;
+ALTER ROLE app IN DATABASE postgres RESET ALL;
+ALTER ROLE ALL RESET ALL;
+});
+}
+
+$node->stop;
+done_testing();
