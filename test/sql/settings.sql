@@ -10,6 +10,9 @@ SET fast_uuid.source = 'XorShift128+';
 SHOW fast_uuid.source;
 RESET fast_uuid.source;
 SHOW fast_uuid.source;
+SET fast_uuid.ordering = 'Session';
+SHOW fast_uuid.ordering;
+RESET fast_uuid.ordering;
 
 -- SET LOCAL ends with the transaction
 BEGIN;

@@ -405,6 +405,7 @@ foreach my $setting ('source', 'allowed_sources', 'ordering')
 	reload_in($session);
 	unlike($session->outcome('SELECT uuidv7_fast()'), qr/value/, "and none after a reload with a wrong $setting");
 	like($session->{error}, qr/"typo".* in the configuration file/, 'the error names it and its place');
+	is(join('', @{ $session->{notices} }), '', 'and nobody else is told');
 	unlink $node->data_dir . '/dba.conf';
 	reload_in($session);
 	like($session->outcome('SELECT uuidv7_fast()'), qr/value/, 'and once it is corrected the session goes on');
@@ -431,6 +432,57 @@ foreach my $setting ('buffer_size', 'vdso', 'max_clock_lead')
 		$undo->();
 	}
 }
+
+# --- A value that is hidden by another comes back: it counts as well.
+
+sub hidden
+{
+	my ($what, $expected, $packet, @statements) = @_;
+	my $session = session('attacker', $packet);
+	$session->query($_) foreach @statements;
+	is($session->outcome('SELECT wrapped()'), $expected, "hidden: $what");
+	$session->quit;
+	return;
+}
+my $size   = 'fast_uuid.buffer_size';
+my $option = { options => "-c $size=typo" };
+hidden('a wrong option below a right SET', '22023', $option, "SET $size = 0");
+hidden('a wrong SET below a right SET LOCAL', '22023', {}, 'BEGIN', "SET $size = 'typo'", "SET LOCAL $size = 0");
+hidden('a wrong SET below a savepoint', '22023', {}, 'BEGIN', "SET $size = 'typo'", 'SAVEPOINT a', "SET $size = 0");
+$session = session('attacker', {});
+$session->query($_) foreach "SET fast_uuid.source = 'urandom'", $where{leader}, 'BEGIN', 'RESET fast_uuid.source';
+is($session->outcome('SELECT wrapped() FROM input WHERE n = 500'),
+	'55000', 'hidden: a source that a rollback brings back is not dropped in a parallel operation');
+$session->query('ROLLBACK');
+like($session->outcome('SELECT uuidv7_fast()'), qr/value/, 'hidden: after the rollback there is a value');
+is(used($session), 'urandom', 'hidden: from that source');
+$session->quit;
+$node->safe_psql('postgres', 'ALTER ROLE attacker NOINHERIT; GRANT trusted TO attacker');
+$session = session('attacker', { options => '-c fast_uuid.allowed_sources=xorshift128+' });
+$session->query($_) foreach 'SET ROLE trusted', "SET fast_uuid.allowed_sources = 'getrandom'", 'RESET ROLE';
+is($session->outcome("SELECT uuidv7_fast('getrandom')"), '42501', 'hidden: a list by option below one by who may set it');
+$session->quit;
+$node->safe_psql('postgres', 'REVOKE trusted FROM attacker; ALTER ROLE attacker INHERIT');
+
+# A worker that starts has its leader's settings, not a wrong one made meanwhile.
+$session = session('attacker', {});
+$session->query($_) foreach 'SELECT uuidv7_fast()', $where{worker};
+$node->safe_psql('postgres', "ALTER ROLE attacker SET $size = 'typo'");
+like($session->outcome('SELECT wrapped() FROM input WHERE n = 500'), qr/value/, 'a new worker of a loaded session generates');
+$session->quit;
+$node->safe_psql('postgres', "ALTER ROLE attacker RESET $size");
+
+# A second copy of the library, as an upgrade leaves it for sessions that are open.
+my ($path) = split /:/, $node->safe_psql('postgres', 'SHOW dynamic_library_path');
+$path =~ s/\$libdir/$node->config_data('--pkglibdir')/e;
+my $copy = $node->basedir . '/fast_uuid_copy.so';
+append_to_file($copy, slurp_file("$path/fast_uuid.so"));
+$session = session($node->safe_psql('postgres', 'SELECT current_user'), {});
+like($session->outcome('SELECT uuidv7_fast()'), qr/value/, 'a session with the library');
+isnt($session->outcome("LOAD '$copy'"), 'value ', 'a second copy of it is an error');
+like($session->{error}, qr/attempt to redefine parameter/, 'of the server');
+like($session->outcome('SELECT uuidv7_fast()'), qr/value/, 'and the session goes on');
+$session->quit;
 
 # --- A seed is taken from SET alone, by who may.
 
