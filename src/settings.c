@@ -125,6 +125,7 @@ fu_settings_init(void)
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Entropy sources that may be used.",
 							   "A list of names with commas. Any other source is refused, by fast_uuid.source and as an argument. "
+							   "A list with a wrong name allows nothing. "
 							   "Does not change fast_uuid.source: set that to an allowed one.",
 							   &fu_allowed_text,
 							   MemoryContextStrdup(TopMemoryContext, fu_entropy_names(FU_ENTROPY_ALL)),
