@@ -61,6 +61,46 @@ like(released($all, $dated, { %scripts, "fast_uuid--$default.sql" => "$newest " 
 like(released("$sum  sql/fast_uuid--0.1.sql\n", $changelog, {}),
 	qr/0\.1\.sql is released and missing/, 'a released script that is gone: noticed');
 
+# What an upgrade may replace.  Somebody may own an object of the name that a
+# version brings: CREATE then fails.  OR REPLACE and IF NOT EXISTS leave that to the
+# server to refuse.
+
+# The object that a statement makes, from the words after CREATE [OR REPLACE]: its
+# kind and name, and for a function the arguments that are its identity.
+sub object
+{
+	my ($kind, $name, $arguments) = @_;
+	my @inputs = grep { !/^out\b/ } split(/\s*,\s*/, lc($arguments // '') =~ s/^\(\s*|\s*\)$//gr);
+	s/\s+(default\b|=).*//s, s/^in\s+//, s/\s+/ /g foreach @inputs;
+	return lc("$kind $name") =~ s/\s+/ /gr . (defined $arguments ? '(' . join(', ', @inputs) . ')' : '');
+}
+
+# takeovers(SCRIPTS): the statements of upgrade scripts that may replace an object
+# that the earlier version lacks, a sentence each
+sub takeovers
+{
+	my ($of) = @_;
+	my $made = qr/((?:FUNCTION|PROCEDURE|AGGREGATE)\s+[\w."]+)\s*(\((?:[^()]|\([^()]*\))*\))|(\w+\s+[\w."]+)/i;
+	my $named = sub { my ($routine, $arguments, $other) = @_; return object(split(/\s+/, $routine // $other), $arguments) };
+	my @wrong;
+	foreach my $script (sort grep { /^fast_uuid--.+--.+\.sql$/ } keys %$of)
+	{
+		my ($from) = $script =~ /^fast_uuid--(.+?)--/;
+		my ($before, $upgrade) = map { s/--.*//gr } $of->{"fast_uuid--$from.sql"} // '', $of->{$script};
+		my %had;
+		$had{ $named->($1, $2, $3) } = 1 while $before =~ /\bCREATE\s+(?:OR\s+REPLACE\s+)?$made/gi;
+		while ($upgrade =~ /\bCREATE\s+OR\s+REPLACE\s+$made/gi)
+		{
+			my $object = $named->($1, $2, $3);
+			push @wrong, "$script replaces $object, which $from lacks: use CREATE" unless $had{$object};
+		}
+		push @wrong, "$script has IF NOT EXISTS: use CREATE" if $upgrade =~ /\bIF\s+NOT\s+EXISTS\b/i;
+	}
+	return join("\n", @wrong);
+}
+
+is(takeovers(\%scripts), '', 'no upgrade script takes over an object of somebody else');
+
 # The version in other files.
 
 my @places = grep { -e $_->[0] } (
@@ -186,6 +226,22 @@ foreach my $forgotten (-1 .. $#changes)
 	my $version = '0.0.' . ($forgotten + 1);
 	$made{"fast_uuid--$version.sql"} = $before;
 	$made{"fast_uuid--$version--$default.sql"} = join("\n", map { $changes[$_][3] } grep { $_ != $forgotten } 0 .. $#changes);
+}
+
+# That check, with an upgrade that replaces what there was, and some that replace
+# more.  Two of these differ from what there was by an argument alone.
+is(takeovers(\%made), '', 'an upgrade that replaces what the earlier version has: allowed');
+foreach my $case (
+	[ 'a new function', $max =~ s/CREATE/CREATE OR REPLACE/r, qr/replaces function uuidv7_fast_max\(ts timestamptz\)/ ],
+	[ 'the same in other letters and lines', lc($max =~ s/CREATE FUNCTION/CREATE\n OR REPLACE\tFUNCTION/r), qr/replaces function uuidv7_fast_max/ ],
+	[ 'a further argument', $array =~ s/CREATE(.*)\)/CREATE OR REPLACE$1, more text)/r, qr/replaces function uuidv7_fast_array\(.*more text\)/ ],
+	[ 'another type of argument', $array =~ s/CREATE(.*?)integer/CREATE OR REPLACE$1bigint/r, qr/replaces function uuidv7_fast_array\(count bigint/ ],
+	[ 'a view', 'CREATE OR REPLACE VIEW fast_uuid_view AS SELECT 1;', qr/replaces view fast_uuid_view/ ],
+	[ 'IF NOT EXISTS', 'CREATE TABLE IF NOT EXISTS fast_uuid_table (n int);', qr/has IF NOT EXISTS/ ])
+{
+	my ($name, $statement, $found) = @$case;
+	my $script = "fast_uuid--0.0.0--$default.sql";
+	like(takeovers({ %made, $script => $made{$script} . "\n$statement" }), qr/^\Q$script\E $found/, "$name: noticed");
 }
 
 # The server shall look into a folder of ours first.
