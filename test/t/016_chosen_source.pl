@@ -414,7 +414,8 @@ $session->quit;
 
 # --- A wrong number or switch is no default either.
 
-foreach my $setting ('buffer_size', 'vdso', 'max_clock_lead')
+my %wrong = (buffer_size => '64.1kB', vdso => '2', max_clock_lead => '-2');
+foreach my $setting (sort keys %wrong)
 {
 	foreach my $way (@ways)
 	{
@@ -425,9 +426,9 @@ foreach my $setting ('buffer_size', 'vdso', 'max_clock_lead')
 	}
 	foreach my $where (sort keys %dba)
 	{
-		my $undo = $dba{$where}->("fast_uuid.$setting", '-2');
+		my $undo = $dba{$where}->("fast_uuid.$setting", $wrong{$setting});
 		$session = session('attacker', {});
-		is($session->outcome('SELECT uuidv7_fast()'), '22023', "$setting = '-2' from $where: the call is refused");
+		is($session->outcome('SELECT uuidv7_fast()'), '22023', "$setting = '$wrong{$setting}' from $where: the call is refused");
 		$session->quit;
 		$undo->();
 	}
@@ -447,6 +448,7 @@ sub hidden
 my $size   = 'fast_uuid.buffer_size';
 my $option = { options => "-c $size=typo" };
 hidden('a wrong option below a right SET', '22023', $option, "SET $size = 0");
+hidden('a negative option below a right SET', '22023', { options => "-c $size=-1" }, "SET $size = 0");
 hidden('a wrong SET below a right SET LOCAL', '22023', {}, 'BEGIN', "SET $size = 'typo'", "SET LOCAL $size = 0");
 hidden('a wrong SET below a savepoint', '22023', {}, 'BEGIN', "SET $size = 'typo'", 'SAVEPOINT a', "SET $size = 0");
 $session = session('attacker', {});
