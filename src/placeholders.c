@@ -96,7 +96,8 @@ check_value(const SettingRule *rule, SetValue value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for parameter \"%s\": \"%s\"", rule->name, value.text),
-				 errdetail("It was set %s, before fast_uuid was loaded.", fu_setting_origin(value.source))));
+				 errdetail("It was set %s, before fast_uuid was loaded.", fu_setting_origin(value.source)),
+				 errhint("Correct it where it was set, or RESET %s.", rule->name)));
 }
 
 /*

@@ -466,6 +466,13 @@ is($session->outcome("SELECT uuidv7_fast('getrandom')"), '42501', 'hidden: a lis
 $session->quit;
 $node->safe_psql('postgres', 'REVOKE trusted FROM attacker; ALTER ROLE attacker INHERIT');
 
+# A wrong source does not keep a parallel query from starting workers that is
+# about something else.
+$session = session('attacker', {});
+$session->query($_) foreach "SET fast_uuid.source = 'typo'", "SET fast_uuid.ordering = 'typo'", $loading, $where{worker};
+is($session->outcome('SELECT n FROM input WHERE n = 500'), 'value 500', 'a parallel query in a session with a wrong source');
+$session->quit;
+
 # A worker that starts has its leader's settings, not a wrong one made meanwhile.
 $session = session('attacker', {});
 $session->query($_) foreach 'SELECT uuidv7_fast()', $where{worker};
