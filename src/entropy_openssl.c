@@ -9,51 +9,88 @@
 #include "entropy.h"
 
 #ifdef FU_WITH_OPENSSL
+#define OPENSSL_SUPPRESS_DEPRECATED /* RAND_get_rand_method(), still the only answer */
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+#include <openssl/provider.h>
+#endif
 
-static bool
-openssl_available(const char **why pg_attribute_unused())
-{
-	return true;
-}
-
-static bool
-openssl_fill(uint8 *buf, size_t len, const char **why)
+/*
+ * The newest error in OpenSSL's queue says what failed ("unable to fetch drbg");
+ * the older ones are those of the layers below ("unsupported").
+ */
+static const char *
+newest_error(void)
 {
 	static char reason[256];
-	unsigned long code;
-	const char *text;
+	unsigned long code = ERR_peek_last_error();
+	const char *text = ERR_reason_error_string(code);
 
-	if (RAND_bytes(buf, (int) len) == 1)
-		return true;
-
-	/* Leave no error queued for the server's own use of OpenSSL. */
-	code = ERR_get_error();
-	ERR_clear_error();
-	text = ERR_reason_error_string(code);
 	if (text != NULL)
 		snprintf(reason, sizeof(reason), "RAND_bytes failed: %s.", text);
 	else
 		snprintf(reason, sizeof(reason), "RAND_bytes failed with OpenSSL error code %lu.", code);
-	*why = reason;
-	return false;
+	return reason;
 }
 
+/*
+ * The error queue is emptied before the request, so that an error of other code
+ * is not taken for ours, and after it, for the server's own use of OpenSSL.
+ */
+static bool
+openssl_fill(uint8 *buf, size_t len, const char **why)
+{
+	bool		filled;
+
+	ERR_clear_error();
+	filled = RAND_bytes(buf, (int) len) == 1;
+	if (!filled)
+		*why = newest_error();
+	ERR_clear_error();
+	return filled;
+}
+
+/*
+ * Only a request can tell: OpenSSL makes its generator when that is first used,
+ * and cannot where, for example, the FIPS provider is broken.
+ */
+static bool
+openssl_available(const char **why)
+{
+	uint8		probe[16];
+	bool		available = openssl_fill(probe, sizeof(probe), why);
+
+	explicit_bzero(probe, sizeof(probe));
+	return available;
+}
+
+/*
+ * Which generator RAND_bytes asks, and who provides it.  The property "fips"
+ * would not tell: it can be set where no FIPS provider is loaded.
+ */
 static const char *
 openssl_describe(void)
 {
-	static char text[128];
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
-	bool		fips = EVP_default_properties_is_fips_enabled(NULL);
-#else
-	bool		fips = FIPS_mode();
-#endif
+	static char text[256];
+	const char *version = OpenSSL_version(OPENSSL_VERSION);
 
-	snprintf(text, sizeof(text), "%s, FIPS mode %s",
-			 OpenSSL_version(OPENSSL_VERSION), fips ? "on" : "off");
+	if (RAND_get_rand_method() != RAND_OpenSSL())
+		snprintf(text, sizeof(text), "%s, another generator in place of its own", version);
+	else
+	{
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+		EVP_RAND   *generator = EVP_RAND_CTX_get0_rand(RAND_get0_public(NULL));
+
+		snprintf(text, sizeof(text), "%s, %s from provider \"%s\"",
+				 version, EVP_RAND_get0_name(generator),
+				 OSSL_PROVIDER_get0_name(EVP_RAND_get0_provider(generator)));
+#else
+		snprintf(text, sizeof(text), "%s, FIPS mode %s", version, FIPS_mode() ? "on" : "off");
+#endif
+	}
 	return text;
 }
 

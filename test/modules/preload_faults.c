@@ -10,6 +10,8 @@
  *	  read part		the first read of it delivers 3 bytes, the next fail
  *	  read end		reads of it find its end
  *	  rand N		RAND_bytes fails and queues N errors of OpenSSL
+ *	  rand none		RAND_bytes finds no generator, as with a FIPS provider that
+ *					cannot be loaded: what fails is OpenSSL itself
  *
  *	  faults.c sets the text, so that it strikes only in a living session.
  */
@@ -204,6 +206,24 @@ read(int fd, void *buf, size_t len)
 	return REAL(read) (fd, buf, (is_short || is_part) && len > SHORT_READ ? SHORT_READ : len);
 }
 
+/*
+ * OpenSSL without any provider for a generator that is still to be made.
+ */
+static int
+rand_without_generator(unsigned char *buf, int num)
+{
+	void		(*thread_stop) (void) = (void (*) (void)) dlsym(RTLD_DEFAULT, "OPENSSL_thread_stop");
+	int			(*set_properties) (void *, const char *) =
+		(int (*) (void *, const char *)) dlsym(RTLD_DEFAULT, "EVP_set_default_properties");
+	int			result;
+
+	thread_stop();				/* drops the generator that is there */
+	set_properties(NULL, "provider=none");
+	result = REAL(RAND_bytes) (buf, num);
+	set_properties(NULL, "");
+	return result;
+}
+
 int
 RAND_bytes(unsigned char *buf, int num)
 {
@@ -213,6 +233,9 @@ RAND_bytes(unsigned char *buf, int num)
 
 	if (strncmp(injected_fault, "rand ", 5) != 0)
 		return REAL(RAND_bytes) (buf, num);
+
+	if (strcmp(injected_fault, "rand none") == 0)
+		return rand_without_generator(buf, num);
 
 	for (int i = fault_number("rand"); i > 0; i--)
 	{

@@ -2,7 +2,7 @@
 \c -
 SELECT name, cryptographic, available, allowed, current, why_not FROM fast_uuid_sources();
 SELECT name, implementation ~ CASE name
-         WHEN 'openssl' THEN '^OpenSSL .*, FIPS mode (on|off)$'
+         WHEN 'openssl' THEN '^OpenSSL .*, ([A-Z]+-DRBG from provider "\w+"|FIPS mode (on|off))$'
          WHEN 'getrandom' THEN '^(vDSO|system call)$'
          WHEN 'urandom' THEN '^/dev/urandom$'
          ELSE '^seeded from strong entropy$' END AS described

@@ -20,23 +20,54 @@ if (!grep { $_ eq 'openssl' } sources())
 	plan skip_all => 'this build is without OpenSSL';
 }
 
-check_failing(
-	$node, 'RAND_bytes without a reason',
-	source => 'openssl',
-	start  => "inject_fault('rand 0')",
-	stop   => "inject_fault('')",
-	why    => 'RAND_bytes failed with OpenSSL error code 0.');
-check_failing(
-	$node, 'RAND_bytes',
-	source => 'openssl',
-	start  => "inject_fault('rand 2')",
-	stop   => "inject_fault('')",
-	why    => 'RAND_bytes failed: error retrieving entropy.');
+# The source asks OpenSSL itself before its first use.
+sub check
+{
+	my ($name, $fault, $why) = @_;
+	check_failing(
+		$node, $name,
+		source => 'openssl',
+		start  => "inject_fault('$fault')",
+		stop   => "inject_fault('')",
+		why    => $why,
+		first  => "0A000|entropy source \"openssl\" cannot be used here|$why");
+	return;
+}
 
+check('RAND_bytes without a reason', 'rand 0', 'RAND_bytes failed with OpenSSL error code 0.');
+check('RAND_bytes', 'rand 2', 'RAND_bytes failed: error retrieving entropy.');
+check('no generator', 'rand none', 'RAND_bytes failed: unable to fetch drbg.');
+
+my $shown = "SELECT available, implementation, why_not FROM fast_uuid_sources() WHERE name = 'openssl'";
 my $session = session_of($node);
+$session->query_safe("SELECT inject_fault('rand none')");
+is($session->query_safe($shown), 'f||RAND_bytes failed: unable to fetch drbg.', 'without a generator it is not available');
+$session->quit;
+
+# OpenSSL's queue of errors: ours do not stay, others' are not ours.
+$session = session_of($node);
+check_working($session, 'openssl', 'before, openssl works');
+is($session->query_safe('SELECT queue_openssl_error(); SELECT openssl_error_queued()'), "t\nt", 'another error is queued');
+check_working($session, 'openssl', 'that is no error of ours');
+is($session->query_safe('SELECT openssl_error_queued()'), 'f', 'nor is it left for the server to find');
+$session->query_safe("SELECT queue_openssl_error(), inject_fault('rand 0')");
+like(outcome($session, "SELECT uuidv7_fast('openssl')"),
+	qr/^58000.*\|RAND_bytes failed with OpenSSL error code 0\.$/, 'nor is it taken for our reason');
 $session->query_safe("SELECT inject_fault('rand 2')");
 like(outcome($session, "SELECT uuidv7_fast('openssl')"), qr/^58000/, 'with two errors queued it fails');
 is($session->query_safe('SELECT openssl_error_queued()'), 'f', 'neither is left for the server to find');
+like($session->query_safe($shown), qr/^f\|/, 'with two errors queued it is not available');
+is($session->query_safe('SELECT openssl_error_queued()'), 'f', 'neither is left for the server to find');
+$session->quit;
+
+# Which generator it is.
+$session = session_of($node);
+like($session->query_safe($shown), qr/^t\|OpenSSL .*, CTR-DRBG from provider "default"\|$/, "OpenSSL's own generator");
+$session->query_safe("SELECT replace_openssl_generator(true)");
+like($session->query_safe($shown), qr/^t\|OpenSSL .*, another generator in place of its own\|$/, 'another one in its place');
+check_working($session, 'openssl', 'that one is used');
+$session->query_safe("SELECT replace_openssl_generator(false)");
+like($session->query_safe($shown), qr/"default"\|$/, 'the own one is back');
 $session->quit;
 
 # xorshift128+ takes its seed from any strong source, and fails with the last.
@@ -69,5 +100,28 @@ SKIP:
 	$session->quit;
 }
 
+$session = undef;
 stop_faulty_node($node);
+
+# A generator by configuration; the property says nothing of who provides it.
+my $configuration = $node->basedir . '/openssl.cnf';
+append_to_file($configuration, <<'END');
+openssl_conf = start
+[start]
+random = generator
+alg_section = algorithms
+[generator]
+random = HASH-DRBG
+digest = SHA256
+properties = provider=default
+[algorithms]
+default_properties = ?fips=yes
+END
+{
+	local $ENV{OPENSSL_CONF} = $configuration;
+	$node->start;
+}
+like($node->safe_psql('postgres', $shown), qr/^t\|OpenSSL .*, HASH-DRBG from provider "default"\|$/,
+	'a generator that openssl.cnf names');
+$node->stop;
 done_testing();
