@@ -18,6 +18,9 @@
 #include <openssl/provider.h>
 #endif
 
+/* Of AES in counter mode, the default generator. */
+#define BLOCK_SIZE	16
+
 /*
  * The newest error in OpenSSL's queue says what failed ("unable to fetch drbg");
  * the older ones are those of the layers below ("unsupported").
@@ -37,6 +40,26 @@ newest_error(void)
 }
 
 /*
+ * Only whole blocks are asked for: of a block that is wanted in part OpenSSL
+ * keeps a copy in its memory.
+ */
+static bool
+rand_bytes(uint8 *buf, size_t len)
+{
+	static uint8 block[BLOCK_SIZE];
+	size_t		rest = len % BLOCK_SIZE;
+	bool		filled = len == rest || RAND_bytes(buf, (int) (len - rest)) == 1;
+
+	if (filled && rest > 0)
+	{
+		filled = RAND_bytes(block, BLOCK_SIZE) == 1;
+		memcpy(buf + len - rest, block, rest);
+		explicit_bzero(block, BLOCK_SIZE);
+	}
+	return filled;
+}
+
+/*
  * The error queue is emptied before the request, so that an error of other code
  * is not taken for ours, and after it, for the server's own use of OpenSSL.
  */
@@ -46,7 +69,7 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 	bool		filled;
 
 	ERR_clear_error();
-	filled = RAND_bytes(buf, (int) len) == 1;
+	filled = rand_bytes(buf, len);
 	if (!filled)
 		*why = newest_error();
 	ERR_clear_error();
@@ -60,7 +83,7 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 static bool
 openssl_available(const char **why)
 {
-	uint8		probe[16];
+	uint8		probe[BLOCK_SIZE];
 	bool		available = openssl_fill(probe, sizeof(probe), why);
 
 	explicit_bzero(probe, sizeof(probe));

@@ -42,30 +42,30 @@ xorshift_lanes_start(XorshiftLanes *lanes, Xorshift128Plus seed)
 
 /*
  * Write the next "rows" words of every lane to buf.  The loops over the lanes
- * have a fixed length and no order among them: they become vector code.
+ * have a fixed length and no order among them: they become vector code.  The
+ * words go straight to buf, so that none stays behind on the stack.
  */
 static inline void
 xorshift_lanes_rows(XorshiftLanes *lanes, uint8 *buf, size_t rows)
 {
 	uint64		a[FU_XORSHIFT_LANES];
 	uint64		b[FU_XORSHIFT_LANES];
-	uint64		word[FU_XORSHIFT_LANES];
 
 	memcpy(a, lanes->s0, sizeof(a));
 	memcpy(b, lanes->s1, sizeof(b));
-	for (; rows > 0; rows--, buf += sizeof(word))
+	for (; rows > 0; rows--, buf += sizeof(a))
 	{
 		for (int k = 0; k < FU_XORSHIFT_LANES; k++)
 		{
 			uint64		s1 = a[k];
 			uint64		s0 = b[k];
+			uint64		word = fu_le64(s0 + s1);
 
-			word[k] = fu_le64(s0 + s1);
+			memcpy(buf + k * sizeof(word), &word, sizeof(word));
 			a[k] = s0;
 			s1 ^= s1 << 23;
 			b[k] = s1 ^ s0 ^ (s1 >> 18) ^ (s0 >> 5);
 		}
-		memcpy(buf, word, sizeof(word));
 	}
 	memcpy(lanes->s0, a, sizeof(a));
 	memcpy(lanes->s1, b, sizeof(b));

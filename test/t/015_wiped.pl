@@ -1,9 +1,13 @@
 # Random bits do not stay in the backend's memory: a piece is wiped as it is
 # handed out, and what is staged is wiped when a setting discards it.
 #
-# The test reads the library's memory in the backend and looks for the random
-# bits of values.  That it can find them is shown by those of the next value,
-# which are there before that is made.
+# The test reads all memory that is the backend's own (data, heap, stack, what
+# is mapped for it alone) and looks for the random bits of values as they were
+# delivered.  That it can find them is shown by those of the next value, which
+# are there before that is made, and by a text that the server keeps.
+#
+# Not looked for is a value's own bits on the stack: a register that was saved
+# there may hold them for a while, as other memory holds the value itself.
 
 use strict;
 use warnings;
@@ -18,28 +22,25 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 my $session = $node->background_psql('postgres');
 my $pid     = $session->query_safe('SELECT pg_backend_pid()');
-$session->query_safe('SELECT uuidv7_fast()');
+my $marker  = 'kept in memory by the server';
+$session->query_safe("SET wiped.marker = '$marker'; SELECT uuidv7_fast()");
 
-# The writable memory of the library: its data, and the anonymous mapping that
-# follows it where the linker had more to place than the file holds.
-sub library_memory
+# [name, content] of each private writable mapping; nothing where it cannot be read.
+sub private_memory
 {
-	my $image    = '';
-	my $previous = 0;
+	my @parts;
 	open(my $memory, '<:raw', "/proc/$pid/mem") or return;
 	foreach my $line (split /\n/, slurp_file("/proc/$pid/maps"))
 	{
-		my ($start, $end, $flags, $name) = $line =~ /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+\s*(.*)$/;
-		my $ours = $name =~ /fast_uuid\.so$/ || ($name eq '' && hex($start) == $previous);
-		$previous = $ours ? hex($end) : 0;
-		next unless $ours && $flags =~ /^rw/;
-		my $part;
+		my ($start, $end, $name) = $line =~ /^([0-9a-f]+)-([0-9a-f]+) rw.p \S+ \S+ \S+\s*(.*)$/ or next;
+		my $size = hex($end) - hex($start);
+		my $content;
 		sysseek($memory, hex($start), 0);
-		defined(sysread($memory, $part, hex($end) - hex($start))) or return;
-		$image .= $part;
+		(sysread($memory, $content, $size) // 0) == $size or return;
+		push @parts, [ $name || 'anonymous', $content ];
 	}
 	close($memory);
-	return $image;
+	return @parts;
 }
 
 # Bytes 10 to 15 of a value, as they are staged: least significant first.
@@ -49,32 +50,92 @@ sub staged_form
 	return scalar reverse pack('H*', substr($id, 24));
 }
 
-plan skip_all => 'the memory of another process cannot be read here' unless defined library_memory();
+# Where any of these bytes stand in what private_memory() gave: the names of
+# mappings.
+sub places_of
+{
+	my ($memory, @wanted) = @_;
+	my %places;
+	foreach my $bytes (@wanted)
+	{
+		$places{ $_->[0] }++ foreach grep { index($_->[1], $bytes) >= 0 } @$memory;
+	}
+	return join ', ', sort keys %places;
+}
+
+sub without_stack
+{
+	return grep { $_->[0] ne '[stack]' } @_;
+}
+
+# The pieces behind that one, where it waits.
+sub pieces_behind
+{
+	my ($memory, $piece, $count) = @_;
+	foreach my $content (map { $_->[1] } @$memory)
+	{
+		my $place = index($content, $piece);
+		return map { substr($content, $place + 8 * $_, 8) } 1 .. $count if $place >= 0;
+	}
+	return;
+}
+
+my @memory = private_memory();
+if (!@memory)
+{
+	$session->quit;
+	$node->stop;
+	plan skip_all => 'the memory of another process cannot be read here';
+}
+foreach my $name ('[heap]', '[stack]', 'anonymous')
+{
+	ok(scalar(grep { $_->[0] eq $name } @memory), "$name is searched");
+}
+like(places_of(\@memory, $marker), qr/heap|anonymous/, 'what the server keeps is found');
+
+sub check
+{
+	my ($source, $size) = @_;
+	my $name = "$source, buffer of $size bytes";
+	# The first fill is of 8 pieces at most; two are handed out, these wait behind them.
+	my $count = ($size < 64 ? $size / 8 : 8) - 2;
+
+	# A discard: the next fill is the first one again.
+	my $discard = "SET fast_uuid.buffer_size = '1kB'; SET fast_uuid.buffer_size = $size";
+	$session->query_safe("SET fast_uuid.source = '$source'; $discard");
+
+	my $first   = $session->query_safe('SELECT uuidv7_fast()');
+	my @memory  = private_memory();
+	my $second  = $session->query_safe('SELECT uuidv7_fast()');
+	my @staged  = private_memory();
+	my @waiting = pieces_behind(\@memory, staged_form($second), $count);
+	$session->query_safe($discard);
+	my @discarded = private_memory();
+	my $third     = $session->query_safe('SELECT uuidv7_fast()');
+
+	is(places_of([ without_stack(@memory) ], staged_form($first)), '', "$name: bits handed out are gone");
+	is(places_of([ without_stack(@staged) ], staged_form($second)), '', "$name: so are the next ones, once handed out");
+	unlike(places_of(\@memory, staged_form($second)), qr/heap|stack/, "$name: before, those are not on heap or stack");
+	if ($count > 0)
+	{
+		isnt(places_of(\@memory, staged_form($second)), '', "$name: but staged");
+		is(scalar(grep { places_of(\@staged, $_) ne '' } @waiting), $count, "$name: and more wait behind them");
+		unlike(places_of(\@staged, @waiting), qr/heap|stack/, "$name: not on heap or stack");
+		is(places_of(\@discarded, @waiting), '', "$name: they are wiped when a setting discards them");
+		is(scalar(grep { index($_, staged_form($third)) == 0 } @waiting), 0, "$name: and not used");
+	}
+
+	my @ids = split /\n/,
+	  $session->query_safe('SELECT unnest(uuidv7_fast_array(5)) UNION ALL SELECT uuidv7_fast_set(5)'
+		  . " UNION ALL SELECT uuidv7_fast(interval '1 hour') UNION ALL SELECT uuidv7_fast_at(now())");
+	is(scalar(@ids), 12, "$name: twelve values of the other functions");
+	is(places_of([ without_stack(private_memory()) ], map { staged_form($_) } @ids), '', "$name: their bits are gone");
+	return;
+}
 
 foreach my $source ('openssl', 'getrandom', 'urandom', 'xorshift128+')
 {
-	# A discard: the next fill is the first one again, of 8 pieces.
-	$session->query_safe("SET fast_uuid.source = '$source'; SET fast_uuid.buffer_size = '1kB'; RESET fast_uuid.buffer_size");
-	my $first  = $session->query_safe('SELECT uuidv7_fast()');
-	my $memory = library_memory();
-	my $second = $session->query_safe('SELECT uuidv7_fast()');
-	my $place  = index($memory, staged_form($second));
-	isnt($place, -1, "$source: the next value's bits are staged");
-	is(index($memory,          staged_form($first)),  -1, "$source: those handed out are gone");
-	is(index(library_memory(), staged_form($second)), -1, "$source: so are the next ones, once handed out");
-
-	$memory = library_memory();
-	$session->query_safe("SET fast_uuid.buffer_size = '1kB'; RESET fast_uuid.buffer_size");
-	my $after = library_memory();
-	my $third = $session->query_safe('SELECT uuidv7_fast()');
-	is(index($memory, staged_form($third)), -1, "$source: bits staged under another setting are not used")
-	  unless $source eq 'xorshift128+';
-
-	# Two have been handed out, six waited behind the second.
-	my @waiting = map { $place + 8 * $_ } 1 .. 6;
-	is(scalar(grep { substr($memory, $_, 8) ne "\0" x 8 } @waiting), 6, "$source: more pieces were staged");
-	is(scalar(grep { substr($after, $_, 8) ne "\0" x 8 } @waiting), 0,
-		"$source: and are all wiped when a setting discards them");
+	check($source, $_) foreach 0, 8, 24, 4096;
 }
 
 $session->quit;
