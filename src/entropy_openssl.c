@@ -40,6 +40,16 @@ newest_error(void)
 }
 
 /*
+ * ERR_clear_error() takes 150 ns where there is nothing to clear.
+ */
+static void
+clear_errors(void)
+{
+	if (ERR_peek_error() != 0)
+		ERR_clear_error();
+}
+
+/*
  * Only whole blocks are asked for: of a block that is wanted in part OpenSSL
  * keeps a copy in its memory.
  */
@@ -68,11 +78,11 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 {
 	bool		filled;
 
-	ERR_clear_error();
+	clear_errors();
 	filled = rand_bytes(buf, len);
 	if (!filled)
 		*why = newest_error();
-	ERR_clear_error();
+	clear_errors();
 	return filled;
 }
 
