@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "entropy.h"
+#include "kernel_pool.h"
 #include "settings.h"
 
 #if defined(__linux__)
@@ -88,19 +89,20 @@ vdso_init(void)
 #endif							/* __linux__ */
 
 /*
- * One request, as getrandom(2): bytes delivered, or -1 and errno.
+ * One request, as getrandom(2): bytes delivered, or -1 and errno.  It does not
+ * wait for the kernel's seed: no cancel request would end that.
  */
 static ssize_t
 request(uint8 *buf, size_t len)
 {
 #ifdef __linux__
 	if (!fu_vdso)
-		return syscall(SYS_getrandom, buf, len, 0);
+		return syscall(SYS_getrandom, buf, len, GRND_NONBLOCK);
 
 	vdso_init();
 	if (vdso_getrandom != NULL)
 	{
-		ssize_t		got = vdso_getrandom(buf, len, 0, vdso_state, vdso_state_size);
+		ssize_t		got = vdso_getrandom(buf, len, GRND_NONBLOCK, vdso_state, vdso_state_size);
 
 		if (got >= 0)
 			return got;
@@ -108,7 +110,7 @@ request(uint8 *buf, size_t len)
 		return -1;
 	}
 #endif
-	return getrandom(buf, len, 0);
+	return getrandom(buf, len, GRND_NONBLOCK);
 }
 
 static bool
@@ -124,7 +126,8 @@ getrandom_fill(uint8 *buf, size_t len, const char **why)
 			continue;
 		if (got <= 0)
 		{
-			*why = fu_entropy_errno_reason("getrandom");
+			*why = got < 0 && errno == EAGAIN ? FU_KERNEL_POOL_NOT_SEEDED :
+				fu_entropy_errno_reason("getrandom");
 			return false;
 		}
 		buf += got;

@@ -2,11 +2,13 @@
  * entropy_openssl.c
  *	  The random generator of OpenSSL's libcrypto, RAND_bytes(3).
  *
- *	  It notices a fork by itself and reseeds from the kernel.
+ *	  It notices a fork by itself and reseeds from the kernel, for whose own seed
+ *	  it would wait.
  */
 #include "postgres.h"
 
 #include "entropy.h"
+#include "kernel_pool.h"
 
 #ifdef FU_WITH_OPENSSL
 #define OPENSSL_SUPPRESS_DEPRECATED /* RAND_get_rand_method(), still the only answer */
@@ -77,6 +79,9 @@ static bool
 openssl_fill(uint8 *buf, size_t len, const char **why)
 {
 	bool		filled;
+
+	if (!fu_kernel_pool_seeded(why))
+		return false;
 
 	clear_errors();
 	filled = rand_bytes(buf, len);

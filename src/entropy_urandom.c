@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "entropy.h"
+#include "kernel_pool.h"
 #include "storage/fd.h"
 
 #ifdef __linux__
@@ -23,7 +24,8 @@
 #define DEVICE "/dev/urandom"
 
 /*
- * Is that the device?  A plain file repeats its bytes, /dev/zero its zero.
+ * Is that the device, and random yet?  A plain file repeats its bytes, /dev/zero
+ * its zero.
  */
 static bool
 check_device(int stat_result, const struct stat *st, const char **why)
@@ -45,7 +47,7 @@ check_device(int stat_result, const struct stat *st, const char **why)
 		return false;
 	}
 #endif
-	return true;
+	return fu_kernel_pool_seeded(why);
 }
 
 static bool

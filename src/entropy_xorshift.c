@@ -7,6 +7,7 @@
 #include "access/parallel.h"
 #include "entropy.h"
 #include "entropy_xorshift.h"
+#include "kernel_pool.h"
 #include "utils/timestamp.h"
 
 static XorshiftGenerator unseeded;
@@ -50,12 +51,16 @@ start(XorshiftGenerator *generator, const char **why)
 	}
 	else
 	{
-		/* The kernel answers at once; OpenSSL would first set itself up. */
+		/*
+		 * The kernel answers at once; OpenSSL, behind PostgreSQL's generator,
+		 * would first set itself up, and wait for the kernel's seed.
+		 */
+		*why = "PostgreSQL's strong random generator failed.";
 		do
 		{
 			if ((fu_entropy_getrandom.fill == NULL ||
 				 !fu_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why)) &&
-				!pg_strong_random(&first, sizeof(first)))
+				!(fu_kernel_pool_seeded(why) && pg_strong_random(&first, sizeof(first))))
 				return false;
 		} while (first.s[0] == 0 && first.s[1] == 0);
 	}

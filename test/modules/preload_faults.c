@@ -9,6 +9,8 @@
  *	  read short	reads of it deliver 3 bytes, some are interrupted
  *	  read part		the first read of it delivers 3 bytes, the next fail
  *	  read end		reads of it find its end
+ *	  random PATH	/dev/random leads to PATH
+ *	  random		it is not ready, as before the kernel's generator is seeded
  *	  rand N		RAND_bytes fails and queues N errors of OpenSSL
  *	  rand none		RAND_bytes finds no generator, as with a FIPS provider that
  *					cannot be loaded: what fails is OpenSSL itself
@@ -23,6 +25,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/poll.h>			/* by the C library's, poll() reads nothing there */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,6 +35,7 @@
 #include <unistd.h>
 
 #define DEVICE			"/dev/urandom"
+#define WAITING_DEVICE	"/dev/random"
 #define SHORT_READ		3
 
 /* After so many in a row the caller would never stop: end the test. */
@@ -47,11 +51,13 @@
 #pragma GCC visibility push(default)
 
 extern char injected_fault[256];
+extern int	poll(struct pollfd *fds, unsigned long count, int timeout);
 extern int	RAND_bytes(unsigned char *buf, int num);
 
 char		injected_fault[256];
 
 static int	device_fd = -1;
+static int	waiting_device_fd = -1;
 static unsigned int reads;		/* since the device was opened */
 static unsigned int interrupts; /* in a row */
 
@@ -88,15 +94,16 @@ end_test(const char *why)
 static const char *
 redirect(const char *path)
 {
-	if (strncmp(injected_fault, "path ", 5) == 0)
+	if (strcmp(path, DEVICE) == 0 && strncmp(injected_fault, "path ", 5) == 0)
 		return injected_fault + 5;
+	if (strcmp(path, WAITING_DEVICE) == 0 && strncmp(injected_fault, "random ", 7) == 0)
+		return injected_fault + 7;
 	return path;
 }
 
 int
 open(const char *path, int flags,...)
 {
-	bool		is_device = strcmp(path, DEVICE) == 0;
 	int			mode = 0;
 	int			fd;
 	struct stat st;
@@ -109,7 +116,9 @@ open(const char *path, int flags,...)
 		mode = va_arg(args, int);
 		va_end(args);
 	}
-	if (!is_device)
+	if (strcmp(path, WAITING_DEVICE) == 0)
+		return waiting_device_fd = REAL(open) (redirect(path), flags, mode);
+	if (strcmp(path, DEVICE) != 0)
 		return REAL(open) (path, flags, mode);
 
 	if (fails("open"))
@@ -143,7 +152,19 @@ close(int fd)
 {
 	if (fd == device_fd)
 		device_fd = -1;
+	if (fd == waiting_device_fd)
+		waiting_device_fd = -1;
 	return REAL(close) (fd);
+}
+
+int
+poll(struct pollfd *fds, unsigned long count, int timeout)
+{
+	if (count != 1 || fds->fd != waiting_device_fd || strcmp(injected_fault, "random") != 0)
+		return REAL(poll) (fds, count, timeout);
+	if (timeout != 0)
+		end_test("the poll of " WAITING_DEVICE " waits");
+	return 0;
 }
 
 int

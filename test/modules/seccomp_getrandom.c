@@ -16,8 +16,10 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -27,6 +29,9 @@
 PG_MODULE_MAGIC;
 
 #define LET_THROUGH		0x5EED5EED
+
+#define VDSO_SIZE_MAX	0x10000
+#define VDSO_KEY_SIZE	32		/* of ChaCha20 */
 
 /* Errors answered to one setting; more, and a caller never stops: end the test. */
 #define MAX_FAILURES	1000000
@@ -55,8 +60,23 @@ static volatile int fault_times = 0;	/* calls that still fail; below 0: all */
 static volatile int fault_failures = 0;
 static volatile long most_bytes = 0;	/* that a call delivers; 0: no limit */
 
+/*
+ * A kernel whose generator is not seeded lets a call without GRND_NONBLOCK wait.
+ * The vDSO knows that this kernel's is, and so asks for a key before it passes
+ * on the call.
+ */
+static bool
+would_wait(const ucontext_t *caller, const siginfo_t *info)
+{
+	uintptr_t	vdso = getauxval(AT_SYSINFO_EHDR);
+	bool		for_key = ARGUMENT(caller, 1) == VDSO_KEY_SIZE &&
+		(uintptr_t) info->si_call_addr - vdso < VDSO_SIZE_MAX;
+
+	return fault_error == EAGAIN && !(ARGUMENT(caller, 2) & GRND_NONBLOCK) && !for_key;
+}
+
 static void
-answer(int signal pg_attribute_unused(), siginfo_t *info pg_attribute_unused(), void *context)
+answer(int signal pg_attribute_unused(), siginfo_t *info, void *context)
 {
 	ucontext_t *caller = context;
 	int			saved_errno = errno;
@@ -67,7 +87,7 @@ answer(int signal pg_attribute_unused(), siginfo_t *info pg_attribute_unused(), 
 	{
 		if (fault_times > 0)
 			fault_times--;
-		if (++fault_failures > MAX_FAILURES)
+		if (++fault_failures > MAX_FAILURES || would_wait(caller, info))
 			abort();
 		RESULT(caller) = -fault_error;
 		return;
@@ -118,7 +138,7 @@ install_filter(void)
  * getrandom_fault(error integer, times integer) returns boolean
  *
  * The next calls, as many as given (-1: all), fail with this errno; 0: none
- * does.  Returns true, so that it can be called in a WHERE clause.
+ * does.  EAGAIN: as before the kernel's generator is seeded.  Returns true, so that it can be called in a WHERE clause.
  */
 Datum
 getrandom_fault(PG_FUNCTION_ARGS)

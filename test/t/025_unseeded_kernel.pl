@@ -1,0 +1,110 @@
+# A kernel whose random number generator is not seeded yet: no source delivers
+# by it, none waits for it, and all work once it is.  It says so by getrandom,
+# and where that is forbidden by /dev/random.
+
+use strict;
+use warnings;
+
+use Errno qw(EAGAIN ENOENT ENOSYS EPERM);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use Faults;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my $node = start_faulty_node('unseeded', preload => 1);
+my ($code, $out, $err) = $node->psql('postgres', 'SELECT getrandom_fault(0)');
+if ($code != 0)
+{
+	$node->stop;
+	plan skip_all => "no seccomp filter can be installed here: $err";
+}
+
+my $not_seeded = "The kernel's random number generator is not seeded yet.";
+my $refilled   = "SELECT sum(refills) FROM fast_uuid_stats()";
+
+# The error of a source in a session of such a kernel.
+sub refusal
+{
+	my ($source, $why) = @_;
+	return "58000|could not get random bytes from entropy source \"$source\"|$why" if $source eq 'xorshift128+';
+	return "0A000|entropy source \"$source\" cannot be used here|$why";
+}
+
+# In a session that has asked no source yet.  start and stop: SQL expressions
+# that bring the fault and lift it; settings: SQL for the session.
+sub check
+{
+	my ($name, $source, $why, %fault) = @_;
+	my $session = session_of($node, $fault{settings});
+	$session->query_safe("SELECT $fault{start}");
+	is(outcome($session, "SELECT uuidv7_fast('$source')"), refusal($source, $why), "$name: $source fails") foreach 1 .. 2;
+	like(outcome($session, "SET fast_uuid.source = '$source'"),
+		qr/^0A000\|entropy source "\Q$source\E" cannot be used here\|\Q$why\E$/, "$name: $source cannot be set")
+	  if $source ne 'xorshift128+';
+	is($session->query_safe("SELECT coalesce(why_not, 'none') FROM fast_uuid_sources() WHERE name = '$source'"),
+		$source eq 'xorshift128+' ? 'none' : $why, "$name: the reason why $source is not available");
+	is($session->query_safe($refilled), 0, "$name: no source is drawn from");
+	$session->query_safe("SELECT $fault{stop}");
+	check_working($session, $source, "$name: $source works afterwards");
+	$session->quit;
+	return;
+}
+
+foreach my $vdso ('on', 'off')
+{
+	foreach my $source (sources())
+	{
+		check(
+			"vdso $vdso, getrandom would wait", $source, $not_seeded,
+			settings => "SET fast_uuid.vdso = $vdso",
+			start    => 'getrandom_fault(' . EAGAIN . ')',
+			stop     => 'getrandom_fault(0)');
+	}
+}
+
+# The seed of a user needs no kernel.
+my $session = session_of($node);
+$session->query_safe('SELECT getrandom_fault(' . EAGAIN . "); SET fast_uuid.seed = '42'");
+check_working($session, 'xorshift128+', 'a seeded xorshift128+ needs no kernel');
+$session->quit;
+
+# Without getrandom /dev/random is asked.
+my $file = $node->basedir . '/file';
+append_to_file($file, 'x' x 100);
+foreach my $errno (EPERM, ENOSYS)
+{
+	my $forbidden = "getrandom_fault($errno) AND inject_fault";
+	my $name      = reason($errno);
+	foreach my $source (grep { $_ ne 'getrandom' } sources())
+	{
+		my %fault = (settings => 'SET fast_uuid.vdso = off', stop => "inject_fault('')");
+		check("$name, not ready", $source, $not_seeded, %fault, start => "$forbidden('random')");
+		check("$name, /dev/random missing", $source, 'Opening "/dev/random" failed: ' . reason(ENOENT) . '.',
+			%fault, start => "$forbidden('random $file.missing')");
+		check("$name, /dev/random is $_", $source, '"/dev/random" is not the kernel\'s random device.',
+			%fault, start => "$forbidden('random $_')") foreach $file, '/dev/urandom', $node->basedir;
+	}
+}
+
+# The answer yes is remembered: a kernel does not lose its seed.
+$session = session_of($node, 'SET fast_uuid.vdso = off');
+$session->query_safe('SELECT getrandom_fault(' . EPERM . ')');
+check_working($session, 'urandom', 'without getrandom urandom works');
+$session->query_safe("SELECT inject_fault('random $file.missing')");
+check_working($session, $_, "$_ does not ask again") foreach 'urandom', 'xorshift128+';
+$session->quit;
+
+$session = session_of($node, 'SET fast_uuid.vdso = off');
+$session->query_safe('SELECT getrandom_fault(' . EPERM . ") AND inject_fault('random')");
+$session->query_safe("SELECT failures(10, 'urandom')");
+my $open = descriptors($session);
+is($session->query_safe("SELECT failures(100, 'urandom')"), 100, 'a hundred calls, a hundred errors');
+is(descriptors($session), $open, 'no descriptor is left open');
+$session->quit;
+
+stop_faulty_node($node);
+done_testing();
