@@ -27,10 +27,12 @@ TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
 
 UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c)))
+# The vDSO is found by the C library, so its lookup is tested with musl as well.
+MUSL_TEST = test/unit/test_vdso.musl
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
 BENCH_MODULES = bench/noop.so bench/clock_uuid.so bench/fast_random.so
 BENCH_PROGRAMS = bench/clock bench/xorshift
-EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) fast_uuid-*.zip
+EXTRA_CLEAN = $(UNIT_TESTS) $(MUSL_TEST) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) fast_uuid-*.zip
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -81,8 +83,12 @@ warnings:
 # The pure parts, without a server, under the sanitizers.
 unit: $(UNIT_TESTS)
 	prove --exec '' $(UNIT_TESTS)
+	@if command -v musl-gcc >/dev/null; then $(MAKE) -s $(MUSL_TEST) && prove --exec '' $(MUSL_TEST); \
+	  else echo "without musl-gcc (Debian, Ubuntu: musl-tools): test_vdso ran with this C library alone"; fi
+$(MUSL_TEST): %.musl: %.c src/vdso_getrandom.h test/unit/tap.h
+	musl-gcc -g -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -Isrc -o $@ $<
 $(UNIT_TESTS): %: %.c $(wildcard src/*.[ch] test/unit/*.h)
-	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc -o $@ $<
+	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc -o $@ $< -ldl
 
 # Libraries that only test/t and the benchmark load into their servers.
 test-modules: $(TEST_MODULES)

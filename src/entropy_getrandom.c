@@ -18,10 +18,12 @@
 #include "settings.h"
 
 #if defined(__linux__)
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+
+#include "vdso_getrandom.h"
+
 #define HAVE_GETRANDOM
 #elif defined(__FreeBSD__) || defined(__NetBSD__) || defined(__DragonFly__) || defined(__sun)
 #include <sys/random.h>
@@ -31,19 +33,6 @@
 #ifdef HAVE_GETRANDOM
 
 #ifdef __linux__
-
-/* errors: negative errno values */
-typedef ssize_t (*VdsoGetrandom) (void *buf, size_t len, unsigned int flags,
-								  void *state, size_t state_len);
-
-/* Answer to a call with state_len of all ones (struct vgetrandom_opaque_params). */
-typedef struct VdsoParams
-{
-	uint32		state_size;
-	uint32		mmap_prot;
-	uint32		mmap_flags;
-	uint32		reserved[13];
-} VdsoParams;
 
 static VdsoGetrandom vdso_getrandom;	/* NULL: not there, or not usable */
 static void *vdso_state;
@@ -59,21 +48,13 @@ vdso_init(void)
 	static bool done = false;
 	VdsoGetrandom function;
 	VdsoParams	params;
-	void	   *vdso;
 
 	if (done)
 		return;
 	done = true;
 
-	vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-	if (vdso == NULL)
-		return;
-	function = (VdsoGetrandom) dlsym(vdso, "__vdso_getrandom");
-#if defined(__aarch64__) || defined(__s390x__)
+	function = vdso_find_getrandom(&params);
 	if (function == NULL)
-		function = (VdsoGetrandom) dlsym(vdso, "__kernel_getrandom");
-#endif
-	if (function == NULL || function(NULL, 0, 0, &params, ~(size_t) 0) != 0)
 		return;
 
 	/* A mapping starts at a page, and the state must not straddle one. */

@@ -1,0 +1,52 @@
+/*
+ * vdso_getrandom.h
+ *	  The kernel's getrandom in the vDSO, found by the C library's own lookup.
+ *
+ *	  Pure: nothing of the server, so that the lookup can be tested with another
+ *	  C library than the server's.  Linux only.
+ */
+#ifndef FU_VDSO_GETRANDOM_H
+#define FU_VDSO_GETRANDOM_H
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* errors: negative errno values */
+typedef ssize_t (*VdsoGetrandom) (void *buf, size_t len, unsigned int flags,
+								  void *state, size_t state_len);
+
+/* Answer to a call with state_len of all ones (struct vgetrandom_opaque_params). */
+typedef struct VdsoParams
+{
+	uint32_t	state_size;
+	uint32_t	mmap_prot;
+	uint32_t	mmap_flags;
+	uint32_t	reserved[13];
+} VdsoParams;
+
+/*
+ * The function, with what it wants of its state; NULL where there is none.
+ */
+static inline VdsoGetrandom
+vdso_find_getrandom(VdsoParams *params)
+{
+	VdsoGetrandom function;
+	void	   *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+
+	/* Its name on 32-bit x86, and with musl everywhere. */
+	if (vdso == NULL)
+		vdso = dlopen("linux-gate.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	if (vdso == NULL)
+		return NULL;
+	function = (VdsoGetrandom) dlsym(vdso, "__vdso_getrandom");
+#if defined(__aarch64__) || defined(__s390x__)
+	if (function == NULL)
+		function = (VdsoGetrandom) dlsym(vdso, "__kernel_getrandom");
+#endif
+	if (function == NULL || function(NULL, 0, 0, params, ~(size_t) 0) != 0)
+		return NULL;
+	return function;
+}
+
+#endif							/* FU_VDSO_GETRANDOM_H */
