@@ -35,11 +35,11 @@ PG_FUNCTION_INFO_V1(limit_memory);
 Datum
 inject_fault(PG_FUNCTION_ARGS)
 {
-	char	   *injected = dlsym(RTLD_DEFAULT, "injected_fault");
+	void		(*inject) (const char *) = (void (*) (const char *)) dlsym(RTLD_DEFAULT, "inject");
 
-	if (injected == NULL)
+	if (inject == NULL)
 		ereport(ERROR, (errmsg("the server runs without preload_faults.so")));
-	strlcpy(injected, text_to_cstring(PG_GETARG_TEXT_PP(0)), 256);
+	inject(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	PG_RETURN_BOOL(true);
 }
 

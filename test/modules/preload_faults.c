@@ -1,7 +1,7 @@
 /*
  * preload_faults.c
  *	  Preloaded into a server (LD_PRELOAD): makes what the entropy sources
- *	  call fail in one process, as the text in injected_fault says there.
+ *	  call fail in one process, as a text says there.
  *
  *	  path PATH		/dev/urandom leads to PATH
  *	  open ERRNO, fstat ERRNO, read ERRNO
@@ -15,7 +15,14 @@
  *	  rand none		RAND_bytes finds no generator, as with a FIPS provider that
  *					cannot be loaded: what fails is OpenSSL itself
  *
- *	  faults.c sets the text, so that it strikes only in a living session.
+ *	  own FAULT		strikes calls of fast_uuid.so alone, where the server itself
+ *					would not survive it
+ *	  getrandom ERRNO
+ *					is for seccomp_getrandom.c
+ *
+ *	  A process finds the text in the file that the environment variable
+ *	  FAULT_FILE names, when it first wants to know; faults.c sets another in a
+ *	  living session.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -50,39 +57,18 @@
 /* The flags for server modules may hide symbols. */
 #pragma GCC visibility push(default)
 
-extern char injected_fault[256];
+extern const char *injected_fault(void);
+extern void inject(const char *fault);
 extern int	poll(struct pollfd *fds, unsigned long count, int timeout);
 extern int	RAND_bytes(unsigned char *buf, int num);
 
-char		injected_fault[256];
+static char fault_text[256];
+static pid_t fault_owner;		/* the process that it is for */
 
 static int	device_fd = -1;
 static int	waiting_device_fd = -1;
 static unsigned int reads;		/* since the device was opened */
 static unsigned int interrupts; /* in a row */
-
-/* Number after this word in the text of the fault; 0: another fault, or none. */
-static int
-fault_number(const char *word)
-{
-	size_t		len = strlen(word);
-
-	if (strncmp(injected_fault, word, len) != 0 || injected_fault[len] != ' ')
-		return 0;
-	return atoi(injected_fault + len + 1);
-}
-
-/* Does the call fail?  Then errno is set. */
-static bool
-fails(const char *call)
-{
-	int			error = fault_number(call);
-
-	if (error == 0)
-		return false;
-	errno = error;
-	return true;
-}
 
 static void
 end_test(const char *why)
@@ -91,13 +77,83 @@ end_test(const char *why)
 	abort();
 }
 
+void
+inject(const char *fault)
+{
+	snprintf(fault_text, sizeof(fault_text), "%s", fault);
+	fault_owner = getpid();
+}
+
+const char *
+injected_fault(void)
+{
+	const char *file = getenv("FAULT_FILE");
+	char		text[sizeof(fault_text)] = "";
+	int			fd;
+
+	if (fault_owner != getpid() && file != NULL)
+	{
+		fd = REAL(open) (file, O_RDONLY);
+		if (fd >= 0 && REAL(read) (fd, text, sizeof(text) - 1) < 0)
+			end_test("the file of the fault cannot be read");
+		if (fd >= 0)
+			REAL(close) (fd);
+		inject(text);
+	}
+	return fault_text;
+}
+
+/*
+ * The fault for a call that returns there.
+ */
+static const char *
+fault_at(void *caller)
+{
+	const char *fault = injected_fault();
+	const char *library = "/fast_uuid.so";
+	Dl_info		info;
+	size_t		len;
+
+	if (strncmp(fault, "own ", 4) != 0)
+		return fault;
+	if (dladdr(caller, &info) == 0)
+		return "";
+	len = strlen(info.dli_fname);
+	return len > strlen(library) && strcmp(info.dli_fname + len - strlen(library), library) == 0 ? fault + 4 : "";
+}
+
+/* Number after this word in the text of a fault; 0: another fault, or none. */
+static int
+fault_number(const char *fault, const char *word)
+{
+	size_t		len = strlen(word);
+
+	if (strncmp(fault, word, len) != 0 || fault[len] != ' ')
+		return 0;
+	return atoi(fault + len + 1);
+}
+
+/* Does the call fail?  Then errno is set. */
+static bool
+fails(const char *call)
+{
+	int			error = fault_number(injected_fault(), call);
+
+	if (error == 0)
+		return false;
+	errno = error;
+	return true;
+}
+
 static const char *
 redirect(const char *path)
 {
-	if (strcmp(path, DEVICE) == 0 && strncmp(injected_fault, "path ", 5) == 0)
-		return injected_fault + 5;
-	if (strcmp(path, WAITING_DEVICE) == 0 && strncmp(injected_fault, "random ", 7) == 0)
-		return injected_fault + 7;
+	const char *fault = injected_fault();
+
+	if (strcmp(path, DEVICE) == 0 && strncmp(fault, "path ", 5) == 0)
+		return fault + 5;
+	if (strcmp(path, WAITING_DEVICE) == 0 && strncmp(fault, "random ", 7) == 0)
+		return fault + 7;
 	return path;
 }
 
@@ -160,7 +216,7 @@ close(int fd)
 int
 poll(struct pollfd *fds, unsigned long count, int timeout)
 {
-	if (count != 1 || fds->fd != waiting_device_fd || strcmp(injected_fault, "random") != 0)
+	if (count != 1 || fds->fd != waiting_device_fd || strcmp(injected_fault(), "random") != 0)
 		return REAL(poll) (fds, count, timeout);
 	if (timeout != 0)
 		end_test("the poll of " WAITING_DEVICE " waits");
@@ -205,19 +261,23 @@ interrupt(void)
 ssize_t
 read(int fd, void *buf, size_t len)
 {
-	bool		is_short = strcmp(injected_fault, "read short") == 0;
-	bool		is_part = strcmp(injected_fault, "read part") == 0;
+	const char *fault;
+	bool		is_short;
+	bool		is_part;
 
 	if (fd != device_fd)
 		return REAL(read) (fd, buf, len);
 
+	fault = injected_fault();
+	is_short = strcmp(fault, "read short") == 0;
+	is_part = strcmp(fault, "read part") == 0;
 	reads++;
-	if (fault_number("read") == EINTR || (is_short && reads % 64 == 2))
+	if (fault_number(fault, "read") == EINTR || (is_short && reads % 64 == 2))
 		return interrupt();
 	interrupts = 0;
 	if (fails("read"))
 		return -1;
-	if (strcmp(injected_fault, "read end") == 0)
+	if (strcmp(fault, "read end") == 0)
 		return 0;
 	if (is_part && reads > 1)
 	{
@@ -252,13 +312,15 @@ RAND_bytes(unsigned char *buf, int num)
 	void		(*err_set_error) (int, int, const char *,...) =
 		(void (*) (int, int, const char *,...)) dlsym(RTLD_DEFAULT, "ERR_set_error");
 
-	if (strncmp(injected_fault, "rand ", 5) != 0)
+	const char *fault = fault_at(__builtin_return_address(0));
+
+	if (strncmp(fault, "rand ", 5) != 0)
 		return REAL(RAND_bytes) (buf, num);
 
-	if (strcmp(injected_fault, "rand none") == 0)
+	if (strcmp(fault, "rand none") == 0)
 		return rand_without_generator(buf, num);
 
-	for (int i = fault_number("rand"); i > 0; i--)
+	for (int i = fault_number(fault, "rand"); i > 0; i--)
 	{
 		err_new();
 		err_set_error(OPENSSL_LIB_RAND, OPENSSL_REASON, NULL);

@@ -8,9 +8,14 @@
  *	  into a signal, whose handler answers in the kernel's place: with the
  *	  error that is set, or with what the true call returns, which the filter
  *	  knows by its sixth argument (getrandom has three).
+ *
+ *	  Preloaded into a server with FAULT_FILE in its environment (and
+ *	  preload_faults.so) it has the filter in every process, and fails where the
+ *	  text there is "getrandom ERRNO".
  */
 #include "postgres.h"
 
+#include <dlfcn.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -27,6 +32,8 @@
 #include "fmgr.h"
 
 PG_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
 
 #define LET_THROUGH		0x5EED5EED
 
@@ -58,21 +65,44 @@ PG_FUNCTION_INFO_V1(drop_vdso_state);
 static volatile int fault_error = 0;	/* errno; 0: none */
 static volatile int fault_times = 0;	/* calls that still fail; below 0: all */
 static volatile int fault_failures = 0;
+static const char *(*injected_fault) (void);	/* of preload_faults.c, where that is */
 static volatile long most_bytes = 0;	/* that a call delivers; 0: no limit */
 
 /*
- * A kernel whose generator is not seeded lets a call without GRND_NONBLOCK wait.
- * The vDSO knows that this kernel's is, and so asks for a key before it passes
- * on the call.
+ * Does a kernel whose generator is not seeded let the call wait?  The vDSO knows
+ * that this one is seeded, and so asks for a key before it passes on a call.
  */
 static bool
-would_wait(const ucontext_t *caller, const siginfo_t *info)
+may_wait(const ucontext_t *caller, const siginfo_t *info)
 {
 	uintptr_t	vdso = getauxval(AT_SYSINFO_EHDR);
 	bool		for_key = ARGUMENT(caller, 1) == VDSO_KEY_SIZE &&
 		(uintptr_t) info->si_call_addr - vdso < VDSO_SIZE_MAX;
 
-	return fault_error == EAGAIN && !(ARGUMENT(caller, 2) & GRND_NONBLOCK) && !for_key;
+	return !(ARGUMENT(caller, 2) & GRND_NONBLOCK) && !for_key;
+}
+
+/*
+ * The error to answer with; 0: none.  One from outside spares OpenSSL, without
+ * which no session would begin: its calls may wait, those of fast_uuid may not.
+ */
+static int
+error_for(const ucontext_t *caller, const siginfo_t *info)
+{
+	const char *word = "getrandom ";
+	const char *fault = injected_fault != NULL ? injected_fault() : "";
+
+	if (fault_error != 0 && fault_times != 0)
+	{
+		if (fault_times > 0)
+			fault_times--;
+		if (++fault_failures > MAX_FAILURES || (fault_error == EAGAIN && may_wait(caller, info)))
+			abort();
+		return fault_error;
+	}
+	if (strncmp(fault, word, strlen(word)) == 0 && !may_wait(caller, info))
+		return atoi(fault + strlen(word));
+	return 0;
 }
 
 static void
@@ -80,16 +110,14 @@ answer(int signal pg_attribute_unused(), siginfo_t *info, void *context)
 {
 	ucontext_t *caller = context;
 	int			saved_errno = errno;
+	int			error = error_for(caller, info);
 	long		len = ARGUMENT(caller, 1);
 	long		result;
 
-	if (fault_error != 0 && fault_times != 0)
+	if (error != 0)
 	{
-		if (fault_times > 0)
-			fault_times--;
-		if (++fault_failures > MAX_FAILURES || would_wait(caller, info))
-			abort();
-		RESULT(caller) = -fault_error;
+		RESULT(caller) = -error;
+		errno = saved_errno;
 		return;
 	}
 	if (most_bytes > 0)
@@ -132,6 +160,14 @@ install_filter(void)
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
 		ereport(ERROR, (errmsg("could not install a seccomp filter: %m")));
 	installed = true;
+}
+
+void
+_PG_init(void)
+{
+	injected_fault = (const char *(*) (void)) dlsym(RTLD_DEFAULT, "injected_fault");
+	if (getenv("FAULT_FILE") != NULL)
+		install_filter();
 }
 
 /*

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(start_faulty_node stop_faulty_node sources session_of outcome error_of reason
+our @EXPORT = qw(start_faulty_node start_server stop_faulty_node sources session_of outcome error_of reason
   descriptors check_failing check_working);
 
 my $modules = getcwd() . '/test/modules';
@@ -32,10 +32,7 @@ sub start_faulty_node
 	$node->init;
 	# The just-in-time compiler's own memory is not what is measured.
 	$node->append_conf('postgresql.conf', 'jit = off');
-	{
-		local $ENV{LD_PRELOAD} = "$modules/preload_faults.so" if $options{preload};
-		$node->start;
-	}
+	start_server($node, $options{preload});
 	$node->safe_psql(
 		'postgres', qq[
 CREATE EXTENSION fast_uuid;
@@ -96,6 +93,16 @@ END \$\$;
 	@sources = split /\n/,
 	  $node->safe_psql('postgres', 'SELECT name FROM fast_uuid_sources() WHERE available');
 	return $node;
+}
+
+# With preload_faults.so, and a file that gives the fault to every process.
+sub start_server
+{
+	my ($node, $preload, $fault_file) = @_;
+	local $ENV{LD_PRELOAD} = "$modules/preload_faults.so" if $preload;
+	local $ENV{FAULT_FILE} = $fault_file if defined $fault_file;
+	$node->start;
+	return;
 }
 
 # Those that this build has.
