@@ -113,7 +113,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 
 typedef struct SetState
 {
-	int			source;
+	int			source;			/* index of the one in the argument; -1: the session's */
 	int64		wanted;			/* values that are still to be returned */
 	Chunk		chunk;
 } SetState;
@@ -128,11 +128,12 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *context;
 	SetState   *state;
+	int			source;
 	pg_uuid_t  *uuid;
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		int			source = FU_GETARG_SOURCE(1);
+		source = PG_ARGISNULL(1) ? -1 : fu_source_by_name(PG_GETARG_DATUM(1));
 
 		fu_require_argument(fcinfo, 0, "count");
 		if (PG_GETARG_INT64(0) < 0)
@@ -151,6 +152,7 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 	state = context->user_fctx;
 	if (state->wanted == 0)
 		SRF_RETURN_DONE(context);
+	source = state->source >= 0 ? state->source : fu_source;
 
 	/*
 	 * Another call may have made values since this one returned the last; those
@@ -159,11 +161,11 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 	 */
 	if (state->chunk.left == 0 || state->chunk.last_ns != fu_ordering_last_ns ||
 		fu_ordering_scope == FU_ORDERING_CLUSTER)
-		chunk_begin(&state->chunk, state->source,
+		chunk_begin(&state->chunk, source,
 					fu_ordering_scope == FU_ORDERING_CLUSTER ? 1 : state->wanted);
 
 	uuid = palloc(sizeof(pg_uuid_t));
-	chunk_take(&state->chunk, state->source, uuid);
+	chunk_take(&state->chunk, source, uuid);
 	state->wanted--;
 	SRF_RETURN_NEXT(context, UUIDPGetDatum(uuid));
 }

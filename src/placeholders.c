@@ -90,14 +90,17 @@ check_value(const SettingRule *rule, SetValue value)
 				 errdetail("It was set %s, before fast_uuid was loaded.", fu_setting_origin(value.source)),
 				 value.source == PGC_S_CLIENT ?
 				 errhint("Connect without this option.") :
-				 errhint("RESET %s, or have a superuser GRANT SET ON PARAMETER.", rule->name)));
+				 errhint("RESET %s in a transaction of its own, take it out of the function, "
+						 "or have a superuser GRANT SET ON PARAMETER.", rule->name)));
 
 	if (rule->valid != NULL && !rule->valid(value.text))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for parameter \"%s\": \"%s\"", rule->name, value.text),
 				 errdetail("It was set %s, before fast_uuid was loaded.", fu_setting_origin(value.source)),
-				 errhint("Correct it where it was set, or RESET %s.", rule->name)));
+				 value.source == PGC_S_SESSION ?
+				 errhint("RESET %s in a transaction of its own, or correct the function.", rule->name) :
+				 errhint("Correct it there.")));
 }
 
 /*
@@ -128,20 +131,42 @@ check_placeholder(const SettingRule *rule, struct config_generic *setting)
 }
 
 /*
- * In a parallel operation the server applies no setting, so that all that
- * placeholders hold would be dropped.  (A worker that starts takes over its
- * leader's settings afterwards.)
+ * Was the setting reset in the transaction that goes on?  Then what it was
+ * before stands below in the stack.  The server takes over a value only over
+ * one of the same or a lower source, and so would drop the RESET of a SET.  Of
+ * a privileged setting it would also be forgotten that there was a SET, by a
+ * function for example, which anybody can RESET while it is a placeholder.
  */
-static void
-check_parallel(const SettingRule *rule)
+static bool
+was_reset(const SettingRule *rule, const struct config_generic *setting)
 {
-	if (!IsInParallelMode())
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("fast_uuid cannot be loaded during a parallel operation after \"%s\" was set", rule->name),
-			 errhint("Call uuidv7_fast() once in this session before the parallel query, "
-					 "or add fast_uuid to shared_preload_libraries or session_preload_libraries.")));
+	GucSource	above = setting->source;
+
+	if (rule->privileged && setting->stack != NULL && above < PGC_S_SESSION)
+		return true;
+	for (const GucStack *stack = setting->stack; stack != NULL; stack = stack->prev)
+	{
+		if (above < stack->source ||
+			(stack->state == GUC_SET_LOCAL && above < PGC_S_SESSION))
+			return true;
+		above = stack->source;
+	}
+	return false;
+}
+
+/*
+ * In a parallel operation the server applies no setting, unless this flag
+ * permits it.  Older servers do not know it; one that is older than the headers
+ * of this build may not either.
+ */
+static bool
+applies_in_parallel(void)
+{
+#ifdef GUC_ALLOW_IN_PARALLEL
+	return atoi(GetConfigOption("server_version_num", false, false)) >= PG_VERSION_NUM;
+#else
+	return false;
+#endif
 }
 
 /*
@@ -151,6 +176,7 @@ check_parallel(const SettingRule *rule)
 void
 fu_placeholders_check(const SettingRule *rules, int count)
 {
+	/* A worker that starts takes over its leader's settings afterwards. */
 	if (InitializingParallelWorker)
 		return;
 	for (int i = 0; i < count; i++)
@@ -160,7 +186,38 @@ fu_placeholders_check(const SettingRule *rules, int count)
 		if (setting == NULL || (setting->flags & GUC_CUSTOM_PLACEHOLDER) == 0)
 			continue;
 		check_placeholder(&rules[i], setting);
-		if (setting->source != PGC_S_DEFAULT || setting->stack != NULL)
-			check_parallel(&rules[i]);
+		if (was_reset(&rules[i], setting))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("fast_uuid cannot be loaded in the transaction in which \"%s\" was reset", rules[i].name),
+					 errhint("End the transaction and call again.")));
+		if (setting->source != PGC_S_DEFAULT && IsInParallelMode() && !applies_in_parallel())
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("fast_uuid cannot be loaded during a parallel operation after \"%s\" was set", rules[i].name),
+					 errhint("Call uuidv7_fast() once in this session before the parallel query, "
+							 "or add fast_uuid to shared_preload_libraries or session_preload_libraries.")));
 	}
+}
+
+/*
+ * The flag by which settings that are defined in a parallel operation take over
+ * their placeholders.  It is wanted only then: fu_placeholders_taken_over()
+ * removes it again.
+ */
+int
+fu_placeholders_flag(void)
+{
+#ifdef GUC_ALLOW_IN_PARALLEL
+	if (IsInParallelMode())
+		return GUC_ALLOW_IN_PARALLEL;
+#endif
+	return 0;
+}
+
+void
+fu_placeholders_taken_over(const SettingRule *rules, int count)
+{
+	for (int i = 0; i < count; i++)
+		fu_find_setting(rules[i].name)->flags &= ~fu_placeholders_flag();
 }

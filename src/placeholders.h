@@ -19,6 +19,8 @@ typedef struct SettingRule
 } SettingRule;
 
 extern void fu_placeholders_check(const SettingRule *rules, int count);
+extern int	fu_placeholders_flag(void);
+extern void fu_placeholders_taken_over(const SettingRule *rules, int count);
 
 extern const char *fu_setting_origin(GucSource source);
 extern GucSource fu_setting_source(const char *name);

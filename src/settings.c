@@ -118,8 +118,17 @@ fu_settings_init(void)
 		{"fast_uuid.max_clock_lead", false, max_clock_lead_valid},
 	};
 
+	int			flag;
+
 	fu_placeholders_check(rules, lengthof(rules));
+
+	/*
+	 * A warning below, of a misspelt setting, must not end in the error of a
+	 * cancelled query: the library would be half loaded for ever.
+	 */
+	HOLD_INTERRUPTS();
 	defining = true;
+	flag = fu_placeholders_flag();
 
 	/* Before the source, which is checked against it. */
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
@@ -129,7 +138,7 @@ fu_settings_init(void)
 							   "Does not change fast_uuid.source: set that to an allowed one.",
 							   &fu_allowed_text,
 							   MemoryContextStrdup(TopMemoryContext, fu_entropy_names(FU_ENTROPY_ALL)),
-							   PGC_SUSET, GUC_LIST_INPUT,
+							   PGC_SUSET, GUC_LIST_INPUT | flag,
 							   fu_allowed_check, fu_allowed_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.source",
@@ -138,7 +147,7 @@ fu_settings_init(void)
 							   "\"xorshift128+\" is not: who sees a few values can calculate the others.",
 							   &fu_source_text,
 							   fu_entropy_sources[fu_entropy_default()]->name,
-							   PGC_USERSET, 0,
+							   PGC_USERSET, flag,
 							   fu_source_check, fu_source_assign, fu_source_show);
 
 	DefineCustomIntVariable("fast_uuid.buffer_size",
@@ -148,7 +157,7 @@ fu_settings_init(void)
 							"With 0 every value asks the source.",
 							&fu_buffer_size,
 							FU_BUFFER_SIZE_DEFAULT, 0, FU_BUFFER_SIZE_MAX,
-							PGC_USERSET, GUC_UNIT_BYTE,
+							PGC_USERSET, GUC_UNIT_BYTE | flag,
 							NULL, buffer_size_assign, NULL);
 
 	DefineCustomBoolVariable("fast_uuid.vdso",
@@ -156,7 +165,7 @@ fu_settings_init(void)
 							 "Off: \"getrandom\" makes a system call for every fetch.",
 							 &fu_vdso,
 							 true,
-							 PGC_USERSET, 0,
+							 PGC_USERSET, flag,
 							 NULL, vdso_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.seed",
@@ -167,7 +176,7 @@ fu_settings_init(void)
 							   "Empty: seeded from strong entropy.",
 							   &seed_text,
 							   "",
-							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE,
+							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | flag,
 							   fu_seed_check, fu_seed_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.ordering",
@@ -176,7 +185,7 @@ fu_settings_init(void)
 							   "under this setting; before PostgreSQL 17 it needs fast_uuid in shared_preload_libraries.",
 							   &fu_ordering_text,
 							   "session",
-							   PGC_USERSET, 0,
+							   PGC_USERSET, flag,
 							   fu_ordering_check, fu_ordering_assign, fu_ordering_show);
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
@@ -186,9 +195,11 @@ fu_settings_init(void)
 							"millisecond at least. -1: no limit.",
 							&fu_max_clock_lead,
 							-1, -1, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS,
+							PGC_USERSET, GUC_UNIT_MS | flag,
 							NULL, NULL, NULL);
 
 	defining = false;
+	fu_placeholders_taken_over(rules, lengthof(rules));
 	MarkGUCPrefixReserved("fast_uuid");
+	RESUME_INTERRUPTS();
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 PG_MODULE_MAGIC;
@@ -28,6 +29,7 @@ PG_FUNCTION_INFO_V1(replace_openssl_generator);
 PG_FUNCTION_INFO_V1(limit_descriptors);
 PG_FUNCTION_INFO_V1(take_descriptors);
 PG_FUNCTION_INFO_V1(limit_memory);
+PG_FUNCTION_INFO_V1(load_cancelled);
 
 /*
  * inject_fault(fault text): see preload_faults.c; '' lifts it.
@@ -160,5 +162,20 @@ limit_memory(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errmsg("could not read /proc/self/statm")));
 	fclose(statm);
 	set_limit(RLIMIT_AS, (rlim_t) pages * sysconf(_SC_PAGESIZE) + PG_GETARG_INT32(0) * 1024L);
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * load_cancelled(file text): load a library while a cancel of the query waits.
+ */
+Datum
+load_cancelled(PG_FUNCTION_ARGS)
+{
+	char	   *file = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	QueryCancelPending = true;
+	InterruptPending = true;
+	load_file(file, false);
+	CHECK_FOR_INTERRUPTS();
 	PG_RETURN_BOOL(true);
 }

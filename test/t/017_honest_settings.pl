@@ -25,6 +25,7 @@ CREATE TABLE input AS SELECT n FROM generate_series(1, 10000) AS n;
 ALTER TABLE input SET (parallel_workers = 2);
 CREATE TABLE item (id uuid DEFAULT uuidv7_fast(), n int);
 GRANT SELECT ON input TO PUBLIC;
+GRANT CREATE ON SCHEMA public TO app;
 GRANT SELECT, INSERT ON item TO PUBLIC;
 CREATE FUNCTION wrapped() RETURNS uuid LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN uuidv7_fast(); END';
 });
@@ -80,6 +81,12 @@ ALTER ROLE ALL SET fast_uuid.max_clock_lead = '5s';
 		"SET fast_uuid.allowed_sources = 'urandom'; SELECT uuidv7_fast('urandom') IS NOT NULL", 't');
 	check("$how, the same by option", 'trusted', "SELECT uuidv7_fast('urandom') IS NOT NULL", 't',
 		options => '-c fast_uuid.allowed_sources=urandom');
+
+	$node->safe_psql('postgres', 'CREATE TABLE indexed AS SELECT uuidv7_fast() AS id, n FROM generate_series(1, 100000) AS n;'
+		  . ' ALTER TABLE indexed SET (parallel_workers = 2); ALTER TABLE indexed OWNER TO app') if $preload eq '';
+	check("$how, an index built in parallel", 'app',
+		"SET min_parallel_table_scan_size = 0; SET maintenance_work_mem = '256MB';"
+		  . ' CREATE INDEX ON indexed (uuidv7_fast_timestamp(id)); SELECT count(*) FROM indexed', '100000');
 
 	# A new connection for each transaction.
 	append_to_file($node->basedir . '/insert.sql', "INSERT INTO item DEFAULT VALUES;\n") if $preload eq '';
