@@ -73,8 +73,10 @@ start(XorshiftGenerator *generator, const char **why)
 static bool
 xorshift_available(const char **why)
 {
+	if (current->refusal[0] == '\0')
+		return true;
 	*why = current->refusal;
-	return current->refusal[0] == '\0';
+	return false;
 }
 
 static bool

@@ -513,6 +513,14 @@ is($session->outcome("SELECT uuidv7_fast('getrandom')"), '42501', 'hidden: a lis
 $session->quit;
 $node->safe_psql('postgres', 'REVOKE trusted FROM attacker; ALTER ROLE attacker INHERIT');
 
+# Settings taken over in a parallel operation can still not be changed in one.
+$node->safe_psql('postgres', q{CREATE FUNCTION changed() RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS
+	$$ BEGIN RETURN set_config('fast_uuid.source', 'urandom', false); END $$});
+$session = session('attacker', {});
+$session->query($_) foreach "SET fast_uuid.source = 'getrandom'", $where{leader}, 'SELECT wrapped() FROM input WHERE n = 500';
+is($session->outcome('SELECT changed() FROM input WHERE n = 500'), '25000', 'no setting is changed in a parallel operation');
+$session->quit;
+
 # A wrong source does not keep a parallel query from starting workers that is
 # about something else.
 $session = session('attacker', {});
