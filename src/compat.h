@@ -75,8 +75,10 @@ fu_find_setting(const char *name)
 #else
 	struct config_generic **settings = get_guc_variables();
 
+	/* The first letter first: most differ in it, and a new session pays for this. */
 	for (int i = GetNumConfigOptions() - 1; i >= 0; i--)
-		if (pg_strcasecmp(settings[i]->name, name) == 0)
+		if (pg_tolower((unsigned char) settings[i]->name[0]) == name[0] &&
+			pg_strcasecmp(settings[i]->name, name) == 0)
 			return settings[i];
 	return NULL;
 #endif

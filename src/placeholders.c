@@ -218,6 +218,8 @@ fu_placeholders_flag(void)
 void
 fu_placeholders_taken_over(const SettingRule *rules, int count)
 {
-	for (int i = 0; i < count; i++)
-		fu_find_setting(rules[i].name)->flags &= ~fu_placeholders_flag();
+	int			flag = fu_placeholders_flag();
+
+	for (int i = 0; flag != 0 && i < count; i++)
+		fu_find_setting(rules[i].name)->flags &= ~flag;
 }
