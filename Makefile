@@ -14,10 +14,10 @@ MODULE_big = fast_uuid
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
 DATA = $(wildcard sql/fast_uuid--*.sql)
 
-PG_CPPFLAGS = -DFU_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -DFUUID_VERSION='"$(EXTVERSION)"'
 WITH_OPENSSL ?= yes
 ifneq ($(WITH_OPENSSL),no)
-PG_CPPFLAGS += -DFU_WITH_OPENSSL
+PG_CPPFLAGS += -DFUUID_WITH_OPENSSL
 SHLIB_LINK += -lcrypto
 endif
 

@@ -172,7 +172,7 @@ main(void)
 	simulate("slewed by -500 ppm (ntpd)", -500, 0);
 	simulate("slewed by 100000 ppm (the kernel's limit)", 100000, 0);
 	simulate("slewed by -100000 ppm (the kernel's limit)", -100000, 0);
-	simulate("set back by a second", 0, -(int64) NS_PER_S);
+	simulate("stepped backwards by a second", 0, -(int64) NS_PER_S);
 	simulate("set ahead by a second", 0, NS_PER_S);
 	return 0;
 }

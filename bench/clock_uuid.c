@@ -22,7 +22,7 @@ read_clock(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64) ts.tv_sec * FU_NS_PER_S + ts.tv_nsec;
+	return (uint64) ts.tv_sec * FUUID_NS_PER_S + ts.tv_nsec;
 }
 
 #if defined(__x86_64__)
@@ -42,7 +42,7 @@ uuid_of(uint64 ns)
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	fu_uuid_encode(uuid->data, ns / FU_NS_PER_S, ns % FU_NS_PER_S, 0);
+	fuuid_uuid_encode(uuid->data, ns / FUUID_NS_PER_S, ns % FUUID_NS_PER_S, 0);
 	return UUIDPGetDatum(uuid);
 }
 

@@ -4,7 +4,7 @@ after round with all its cases in turn, so that all see the same machine."""
 import tempfile
 import time
 
-from generators import CLUSTER, CORE_V4, CORE_V7, DEFAULT, FLOOR, NEXTVAL, all_generators, core_v7
+from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, BASELINE, NEXTVAL, all_generators, core_v7
 
 MILLION = 1000000
 
@@ -70,7 +70,7 @@ def bulk(bench):
         ('uuidv7_fast_array(1000000), getrandom', f'SELECT cardinality({array})', {'fast_uuid.source': 'getrandom'}),
         ('uuidv7_fast_array(1000000), xorshift128+', f'SELECT cardinality({array})',
          {'fast_uuid.source': 'xorshift128+'}),
-        ('uuidv7_fast_array(1000000), cluster order', f'SELECT cardinality({array})', CLUSTER.settings),
+        ('uuidv7_fast_array(1000000), instance order', f'SELECT cardinality({array})', INSTANCE.settings),
         ('uuidv7_fast_set(1000000) in a target list',
          'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000000) AS id) AS made', {}),
         ('generate_series(1, 1000000) in a target list: no value at all',
@@ -84,7 +84,7 @@ def bulk(bench):
 
 KEYS = [
     (DEFAULT.name, 'uuid DEFAULT uuidv7_fast()', {}),
-    (CLUSTER.name, 'uuid DEFAULT uuidv7_fast()', CLUSTER.settings),
+    (INSTANCE.name, 'uuid DEFAULT uuidv7_fast()', INSTANCE.settings),
     ('bigint identity', 'bigint GENERATED ALWAYS AS IDENTITY', {}),
     (CORE_V7.name, 'uuid DEFAULT pg_catalog.uuidv7()', {}),
     (CORE_V4.name, 'uuid DEFAULT gen_random_uuid()', {}),
@@ -147,7 +147,7 @@ def first_value(bench):
         core = core_v7(connection)
     cases = {
         'nothing: SELECT 1': 'SELECT 1',
-        FLOOR.name: 'SELECT fast_uuid_noop()',
+        BASELINE.name: 'SELECT fast_uuid_noop()',
         **{one.name: f'SELECT {one.call}' for one in (NEXTVAL, *core, CORE_V4, DEFAULT)},
         "uuidv7_fast('getrandom')": "SELECT uuidv7_fast('getrandom')",
         "uuidv7_fast('xorshift128+')": "SELECT uuidv7_fast('xorshift128+')",
@@ -171,7 +171,7 @@ def first_value(bench):
 def growth(bench):
     """A thousand to ten million values."""
     with _connect(bench.server) as connection:
-        cases = [FLOOR, DEFAULT, CLUSTER, NEXTVAL, *core_v7(connection), CORE_V4]
+        cases = [BASELINE, DEFAULT, INSTANCE, NEXTVAL, *core_v7(connection), CORE_V4]
         for n in bench.rounds('A thousand to ten million values', short=True):
             for exponent in range(3, 8):
                 for one in _turned(cases, n):
@@ -183,7 +183,7 @@ def backends(bench):
     """Values a second of 1 to 8 backends at once."""
     values = 250000
     with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
-        cases = [FLOOR, DEFAULT, CLUSTER, NEXTVAL, *core_v7(connection)]
+        cases = [BASELINE, DEFAULT, INSTANCE, NEXTVAL, *core_v7(connection)]
         for n in bench.rounds('One to eight backends', short=True):
             for clients in (1, 2, 4, 8):
                 for i, one in enumerate(_turned(cases, n)):
@@ -200,7 +200,7 @@ def lead(bench):
     """How far the time in the last value of many leads the clock, on a server
     whose RAND_bytes costs nothing."""
     with bench.fast_random.connect() as connection:
-        cases = [DEFAULT, CLUSTER, *core_v7(connection)]
+        cases = [DEFAULT, INSTANCE, *core_v7(connection)]
     for n in bench.rounds('Lead over the clock', short=True):
         for one in cases:
             for million in (1, 2, 5, 10):

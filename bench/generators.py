@@ -8,12 +8,12 @@ class Generator:
     name: str
     call: str
     settings: dict = field(default_factory=dict)
-    kind: str = 'ours'      # 'floor', 'ours', 'clock' or 'peer'
+    kind: str = 'ours'      # 'baseline', 'ours', 'clock' or 'peer'
 
 
-FLOOR = Generator('no-op C function: the floor', 'fast_uuid_noop()', kind='floor')
+BASELINE = Generator('no-op C function: the baseline', 'fast_uuid_noop()', kind='baseline')
 DEFAULT = Generator('uuidv7_fast()', 'uuidv7_fast()')
-CLUSTER = Generator('uuidv7_fast(), cluster order', 'uuidv7_fast()', {'fast_uuid.ordering': 'cluster'})
+INSTANCE = Generator('uuidv7_fast(), instance order', 'uuidv7_fast()', {'fast_uuid.ordering': 'instance'})
 NEXTVAL = Generator('nextval()', "nextval('counter')", kind='peer')
 CORE_V7 = Generator('uuidv7() of PostgreSQL', 'uuidv7()', kind='peer')
 CORE_V4 = Generator('gen_random_uuid()', 'gen_random_uuid()', kind='peer')
@@ -46,23 +46,23 @@ def core_v7(connection):
 def all_generators(connection, calls):
     """Every generator this server has, and the calls the user has named."""
     off = {'fast_uuid.vdso': 'off'}
-    unstaged = {'fast_uuid.buffer_size': '0'}
+    unbuffered = {'fast_uuid.buffer_size': '0'}
     return [
-        FLOOR,
+        BASELINE,
         CLOCK,
         INTERPOLATED,
         DEFAULT,
-        CLUSTER,
+        INSTANCE,
         Generator('uuidv7_fast(\'getrandom\'): named in the call', "uuidv7_fast('getrandom')"),
         _source('getrandom'),
         _source('getrandom', 'getrandom, system call', **off),
         _source('urandom'),
         _source('xorshift128+'),
-        _source('openssl', 'openssl, unstaged', **unstaged),
-        _source('getrandom', 'getrandom, unstaged', **unstaged),
-        _source('getrandom', 'getrandom, system call, unstaged', **off, **unstaged),
-        _source('urandom', 'urandom, unstaged', **unstaged),
-        _source('xorshift128+', 'xorshift128+, unstaged', **unstaged),
+        _source('openssl', 'openssl, unbuffered', **unbuffered),
+        _source('getrandom', 'getrandom, unbuffered', **unbuffered),
+        _source('getrandom', 'getrandom, system call, unbuffered', **off, **unbuffered),
+        _source('urandom', 'urandom, unbuffered', **unbuffered),
+        _source('xorshift128+', 'xorshift128+, unbuffered', **unbuffered),
         NEXTVAL,
         *core_v7(connection),
         CORE_V4,

@@ -1,6 +1,6 @@
 /*
  * noop.c
- *	  The floor of every comparison: a C function that does nothing but return
+ *	  The baseline of every comparison: a C function that does nothing but return
  *	  a fixed uuid in palloc'd memory.
  */
 #include "postgres.h"

@@ -5,11 +5,11 @@ import matplotlib
 matplotlib.use('svg')
 import matplotlib.pyplot as plt
 
-from generators import CLUSTER, CORE_V4, CORE_V7, DEFAULT, FLOOR, NEXTVAL
+from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, BASELINE, NEXTVAL
 from results import published
 
 OURS, PALE, FLOOR_COLOUR, PEER = '#1f6f8b', '#8fbccb', '#8c8c8c', '#d98e5f'
-COLOURS = {FLOOR.name: FLOOR_COLOUR, DEFAULT.name: OURS, CLUSTER.name: '#0b3c49', NEXTVAL.name: '#b5651d',
+COLOURS = {BASELINE.name: FLOOR_COLOUR, DEFAULT.name: OURS, INSTANCE.name: '#0b3c49', NEXTVAL.name: '#b5651d',
            CORE_V7.name: PEER, CORE_V4.name: '#c9b18c', 'bigint identity': '#b5651d'}
 MARKERS = dict(zip(COLOURS, 'Xos^Dvp'))
 
@@ -73,12 +73,12 @@ def _lines(summary, experiment, value, title, xlabel, ylabel):
 
 def statements(summary, path):
     """A million values: the plot that opens the README."""
-    shown = [FLOOR.name, DEFAULT.name, CLUSTER.name, 'uuidv7_fast(), xorshift128+', 'uuidv7_fast(), getrandom',
+    shown = [BASELINE.name, DEFAULT.name, INSTANCE.name, 'uuidv7_fast(), xorshift128+', 'uuidv7_fast(), getrandom',
              'uuidv7_fast(), urandom', NEXTVAL.name, CORE_V4.name, CORE_V7.name, 'uuid_generate_v7() of pg_uuidv7']
     labels = {DEFAULT.name: 'uuidv7_fast(), default: openssl'}
     shown = [case for case in shown if summary.get('statements', case, 1000000, 'ms')]
     ms = [summary.get('statements', case, 1000000, 'ms') for case in shown]
-    notes = [f"{value:,.0f} ms   {summary.get('statements', case, 1000000, 'times the floor'):.2f}×"
+    notes = [f"{value:,.0f} ms   {summary.get('statements', case, 1000000, 'times the baseline'):.2f}×"
              for case, value in zip(shown, ms)]
     figure, axes = plt.subplots(figsize=(9.5, 0.42 * len(shown) + 0.9))
     _bars(axes, [labels.get(case, case) for case in shown], ms, [_colour(case) for case in shown], notes,
@@ -183,7 +183,7 @@ def lead(summary, path):
     figure, axes = plt.subplots(figsize=(8, 3.6))
     counts = [int(p) for p in summary.parameters('lead')]
     for case in summary.cases('lead'):
-        if case != CLUSTER.name:
+        if case != INSTANCE.name:
             values = [0] + [summary.get('lead', case, n, 'us') / 1e6 for n in counts]
             _line(axes, [0] + [n / 1e6 for n in counts], values, case)
             axes.text(counts[-1] / 1e6 + 0.2, values[-1], f'{case}: {values[-1]:.2f} s', va='center')

@@ -25,8 +25,8 @@ TITLES = {
 }
 NOTES = {
     'statements': '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Ratios and differences are taken '
-                  'within each round; their medians are shown. Unstaged: `fast_uuid.buffer_size = 0`.',
-    'requests': 'One request to a source, without staging, by `fast_uuid_benchmark()`. The published figures, dotted in '
+                  'within each round; their medians are shown. Unbuffered: `fast_uuid.buffer_size = 0`.',
+    'requests': 'One request to a source, without buffering, by `fast_uuid_benchmark()`. The published figures, dotted in '
                 'the plot, are of another machine (`bench/published.csv`).',
     'bulk': 'A million values in one call.',
     'inserts': '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table `(id PRIMARY KEY DEFAULT ..., '
@@ -68,10 +68,10 @@ def spread(summary, *key):
 
 
 def statements(summary):
-    return table(['generator', 'ms (quartiles)', 'times the floor', 'ns a value above it', 'times `uuidv7_fast()`'], [
+    return table(['generator', 'ms (quartiles)', 'times the baseline', 'ns a value above it', 'times `uuidv7_fast()`'], [
         [case, spread(summary, 'statements', case, MILLION, 'ms'),
          *(figure(summary.get('statements', case, MILLION, metric))
-           for metric in ('times the floor', 'ns a value above the floor', 'times uuidv7_fast()'))]
+           for metric in ('times the baseline', 'ns a value above the baseline', 'times uuidv7_fast()'))]
         for case in summary.cases('statements')])
 
 
@@ -159,8 +159,8 @@ def goals(summary):
     slowest = max(strong + [summary.get('statements', DEFAULT.name, MILLION, 'ms')])
     yes = {True: 'yes', False: '**no**'}
     rows = [
-        ('default settings, times the floor', 'at most 1.25',
-         summary.get('statements', DEFAULT.name, MILLION, 'times the floor'), lambda v: v <= 1.25),
+        ('default settings, times the baseline', 'at most 1.25',
+         summary.get('statements', DEFAULT.name, MILLION, 'times the baseline'), lambda v: v <= 1.25),
         ('`nextval()`, times default settings', 'at least 2.1',
          summary.get('statements', NEXTVAL.name, MILLION, 'times uuidv7_fast()'), lambda v: v >= 2.1),
         ('a million rows, times `bigint` identity', 'at most 0.92',

@@ -6,13 +6,13 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
-from generators import CORE_V7, DEFAULT, FLOOR, NEXTVAL
+from generators import CORE_V7, DEFAULT, BASELINE, NEXTVAL
 
 # Figures made from pairs of one round, of which the median is taken afterwards:
 # experiment, metric, the case that is compared with, the new metric, how.
 PAIRED = [
-    ('statements', 'ms', FLOOR.name, 'times the floor', lambda one, base: one / base),
-    ('statements', 'ms', FLOOR.name, 'ns a value above the floor', lambda one, base: one - base),
+    ('statements', 'ms', BASELINE.name, 'times the baseline', lambda one, base: one / base),
+    ('statements', 'ms', BASELINE.name, 'ns a value above the baseline', lambda one, base: one - base),
     ('statements', 'ms', DEFAULT.name, 'times uuidv7_fast()', lambda one, base: one / base),
     ('inserts', 'ms', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
     ('single rows', 'rows a second', 'bigint identity', 'times bigint identity', lambda one, base: one / base),

@@ -1,4 +1,4 @@
-# Throwaway roots, sourced by the scripts that need another Debian than this one
+# Chroots, sourced by the scripts that need another Debian than this one
 # (after common.sh): each below one directory, made by debootstrap from its usual
 # mirror.
 #

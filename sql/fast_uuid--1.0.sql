@@ -8,7 +8,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast() IS
-'version 7 UUID of now, greater than all earlier ones of this session';
+'generate a version 7 UUID for the current time, greater than all earlier ones of this session';
 
 CREATE FUNCTION uuidv7_fast(source text)
 RETURNS uuid
@@ -16,7 +16,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_from'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast(text) IS
-'version 7 UUID of now from this entropy source, greater than all earlier ones of this session';
+'generate a version 7 UUID for the current time from this entropy source, greater than all earlier ones of this session';
 
 CREATE FUNCTION uuidv7_fast(shift interval, source text DEFAULT NULL)
 RETURNS uuid
@@ -24,7 +24,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_shift'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast(interval, text) IS
-'version 7 UUID of now shifted by an interval, outside the order';
+'generate a version 7 UUID for the current time shifted by an interval; not monotonic';
 
 CREATE FUNCTION uuidv7_fast_at(ts timestamptz, source text DEFAULT NULL)
 RETURNS uuid
@@ -32,7 +32,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_at'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_at(timestamptz, text) IS
-'version 7 UUID of a given time, outside the order';
+'generate a version 7 UUID for a given time; not monotonic';
 
 -- Many values
 
@@ -42,7 +42,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_array'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_array(integer, text) IS
-'array of version 7 UUIDs of now, ascending';
+'generate an array of version 7 UUIDs for the current time, ascending';
 
 CREATE FUNCTION uuidv7_fast_set_support(internal)
 RETURNS internal
@@ -50,7 +50,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_set_support'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_set_support(internal) IS
-'for the planner: number of rows of uuidv7_fast_set';
+'planner support for uuidv7_fast_set';
 
 CREATE FUNCTION uuidv7_fast_set(count bigint, source text DEFAULT NULL)
 RETURNS SETOF uuid
@@ -59,7 +59,7 @@ LANGUAGE C VOLATILE PARALLEL SAFE
 SUPPORT uuidv7_fast_set_support;
 
 COMMENT ON FUNCTION uuidv7_fast_set(bigint, text) IS
-'version 7 UUIDs of now as rows, ascending';
+'generate rows of version 7 UUIDs for the current time, ascending';
 
 -- Times in and out
 
@@ -69,7 +69,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_min'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_min(timestamptz) IS
-'smallest version 7 UUID of the millisecond of this time, for ranges';
+'smallest version 7 UUID of the millisecond of this time';
 
 CREATE FUNCTION uuidv7_fast_max(ts timestamptz)
 RETURNS uuid
@@ -77,7 +77,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_max'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_max(timestamptz) IS
-'largest version 7 UUID of the millisecond of this time, for ranges';
+'largest version 7 UUID of the millisecond of this time';
 
 CREATE FUNCTION uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
 RETURNS timestamptz
@@ -85,30 +85,30 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
-'time of a version 7 UUID to the millisecond, or with sub_ms to the microsecond, NULL for other versions';
+'extract the time of a version 7 UUID, to the millisecond or with sub_ms to the microsecond';
 
--- For the DBA.  These look at the session that calls them, so that a parallel
--- worker, which is another, must not run them.
+-- For the DBA.  These look at the session that calls them, and a parallel worker
+-- is another one.
 
 CREATE FUNCTION fast_uuid_sources(
   OUT name text, OUT cryptographic boolean, OUT available boolean, OUT allowed boolean,
-  OUT current boolean, OUT implementation text, OUT why_not text)
+  OUT current boolean, OUT implementation text, OUT reason text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_sources'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
 
 COMMENT ON FUNCTION fast_uuid_sources() IS
-'entropy sources: whether each can be used here, how it is implemented, or why not';
+'information about the entropy sources';
 
 CREATE FUNCTION fast_uuid_stats(
   OUT kind text, OUT name text, OUT refills bigint, OUT bytes bigint,
-  OUT set_backs bigint, OUT lead interval, OUT largest_lead interval)
+  OUT backward_steps bigint, OUT clock_lead interval, OUT largest_clock_lead interval)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 6;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'random bytes this session fetched from each source, and how far values have been ahead of the clock';
+'statistics: random bytes fetched by this session, and backward steps of the clock';
 
 CREATE FUNCTION fast_uuid_reset_ordering()
 RETURNS void
@@ -118,7 +118,7 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
-'go back to the clock: forget the latest value of the session, under cluster order also of the instance';
+'return to the clock: forget the latest value of the session, under instance order also that of the instance';
 
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,
@@ -131,4 +131,4 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 20;
 REVOKE ALL ON FUNCTION fast_uuid_benchmark(integer) FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_benchmark(integer) IS
-'speed of each entropy source on this machine, by implementation and size of request';
+'measure the speed of each entropy source on this machine';

@@ -24,10 +24,10 @@ looks_like_interval(const char *text)
  * none of that name.
  */
 int
-fu_source_by_name(Datum argument)
+fuuid_source_by_name(Datum argument)
 {
 	text	   *name = DatumGetTextPP(argument);
-	int			source = fu_entropy_lookup(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	int			source = fuuid_entropy_lookup(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 
 	if (source < 0)
 	{
@@ -38,8 +38,8 @@ fu_source_by_name(Datum argument)
 				 errmsg("unrecognized entropy source \"%s\"", given),
 				 looks_like_interval(given) ?
 				 errhint("To shift the time, cast the argument to interval. Available sources: %s.",
-						 fu_entropy_names(FU_ENTROPY_ALL)) :
-				 errhint("Available sources: %s.", fu_entropy_names(FU_ENTROPY_ALL))));
+						 fuuid_entropy_names(FUUID_ENTROPY_ALL)) :
+				 errhint("Available sources: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL))));
 	}
 	return source;
 }
@@ -48,7 +48,7 @@ fu_source_by_name(Datum argument)
  * Raise an error where argument n, of that name, is NULL.
  */
 void
-fu_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
+fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
 {
 	if (PG_ARGISNULL(n))
 		ereport(ERROR,

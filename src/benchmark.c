@@ -41,7 +41,7 @@ measure(const EntropySource *source, size_t size, int milliseconds)
 	{
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < REQUESTS_A_BATCH; i++)
-			fu_entropy_fill(source, buf, size);
+			fuuid_entropy_fill(source, buf, size);
 		requests += REQUESTS_A_BATCH;
 		INSTR_TIME_SET_CURRENT(elapsed);
 		INSTR_TIME_SUBTRACT(elapsed, start);
@@ -77,7 +77,7 @@ measure_source(ReturnSetInfo *result, const EntropySource *source, int milliseco
  *		returns table (source text, implementation text, bytes integer,
  *		ns_per_request double precision, mb_per_second double precision)
  *
- * Each source that is available, without staging, with fast_uuid.vdso on and
+ * Each source that is available, without buffering, with fast_uuid.vdso on and
  * off where that makes a difference; so long for each row.
  */
 Datum
@@ -85,7 +85,7 @@ fast_uuid_benchmark(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			milliseconds = PG_GETARG_INT32(0);
-	bool		vdso = fu_vdso;
+	bool		vdso = fuuid_vdso;
 
 	if (milliseconds < 1 || milliseconds > MILLISECONDS_MAX)
 		ereport(ERROR,
@@ -95,25 +95,25 @@ fast_uuid_benchmark(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	PG_TRY();
 	{
-		for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+		for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 		{
-			const EntropySource *source = fu_entropy_sources[i];
+			const EntropySource *source = fuuid_entropy_sources[i];
 			const char *why;
 			char	   *implementation;
 
-			fu_vdso = true;
+			fuuid_vdso = true;
 			if (!source->available(&why))
 				continue;
 			implementation = pstrdup(source->describe());
 			measure_source(result, source, milliseconds);
-			fu_vdso = false;
+			fuuid_vdso = false;
 			if (strcmp(source->describe(), implementation) != 0)
 				measure_source(result, source, milliseconds);
 		}
 	}
 	PG_FINALLY();
 	{
-		fu_vdso = vdso;
+		fuuid_vdso = vdso;
 	}
 	PG_END_TRY();
 	return (Datum) 0;

@@ -43,20 +43,20 @@ static void
 chunk_begin(Chunk *chunk, int source, int64 wanted)
 {
 	chunk->left = Min(wanted, CHUNK_VALUES);
-	fu_clock_read(&chunk->next);
-	if (fu_clock_tick > 1)
-		fu_clock_fill_tick(&chunk->next, fu_entropy_draw(source) >> FU_RANDOM_BITS);
-	fu_ordering_reserve(&chunk->next, chunk->left);
-	chunk->last_ns = fu_ordering_last_ns;
+	fuuid_clock_read(&chunk->next);
+	if (fuuid_clock_resolution > 1)
+		fuuid_clock_randomize_below_resolution(&chunk->next, fuuid_entropy_draw(source) >> FUUID_RANDOM_BITS);
+	fuuid_ordering_reserve(&chunk->next, chunk->left);
+	chunk->last_ns = fuuid_ordering_last_ns;
 }
 
 static inline void
 chunk_take(Chunk *chunk, int source, pg_uuid_t *uuid)
 {
-	uint64		random = fu_entropy_draw(source);
+	uint64		random = fuuid_entropy_draw(source);
 
-	fu_uuid_encode(uuid->data, chunk->next.tv_sec, chunk->next.tv_nsec, random);
-	if (++chunk->next.tv_nsec == (long) FU_NS_PER_S)
+	fuuid_uuid_encode(uuid->data, chunk->next.tv_sec, chunk->next.tv_nsec, random);
+	if (++chunk->next.tv_nsec == (long) FUUID_NS_PER_S)
 	{
 		chunk->next.tv_sec++;
 		chunk->next.tv_nsec = 0;
@@ -72,14 +72,14 @@ chunk_take(Chunk *chunk, int source, pg_uuid_t *uuid)
 Datum
 uuidv7_fast_array(PG_FUNCTION_ARGS)
 {
-	int			source = FU_GETARG_SOURCE(1);
+	int			source = FUUID_GETARG_SOURCE(1);
 	int			count;
 	Size		size;
 	ArrayType  *array;
 	pg_uuid_t  *next;
 	pg_uuid_t  *end;
 
-	fu_require_argument(fcinfo, 0, "count");
+	fuuid_require_argument(fcinfo, 0, "count");
 	count = PG_GETARG_INT32(0);
 	if (count < 0 || count > ARRAY_VALUES_MAX)
 		ereport(ERROR,
@@ -133,9 +133,9 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		source = PG_ARGISNULL(1) ? -1 : fu_source_by_name(PG_GETARG_DATUM(1));
+		source = PG_ARGISNULL(1) ? -1 : fuuid_source_by_name(PG_GETARG_DATUM(1));
 
-		fu_require_argument(fcinfo, 0, "count");
+		fuuid_require_argument(fcinfo, 0, "count");
 		if (PG_GETARG_INT64(0) < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -152,17 +152,17 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 	state = context->user_fctx;
 	if (state->wanted == 0)
 		SRF_RETURN_DONE(context);
-	source = state->source >= 0 ? state->source : fu_source;
+	source = state->source >= 0 ? state->source : fuuid_source;
 
 	/*
 	 * Another call may have made values since this one returned the last; those
 	 * that are left of the chunk would then be smaller.  One of another session
-	 * would not be seen here: under cluster order each row is a chunk.
+	 * would not be seen here: under instance order each row is a chunk.
 	 */
-	if (state->chunk.left == 0 || state->chunk.last_ns != fu_ordering_last_ns ||
-		fu_ordering_scope == FU_ORDERING_CLUSTER)
+	if (state->chunk.left == 0 || state->chunk.last_ns != fuuid_ordering_last_ns ||
+		fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
 		chunk_begin(&state->chunk, source,
-					fu_ordering_scope == FU_ORDERING_CLUSTER ? 1 : state->wanted);
+					fuuid_ordering_scope == FUUID_ORDERING_INSTANCE ? 1 : state->wanted);
 
 	uuid = palloc(sizeof(pg_uuid_t));
 	chunk_take(&state->chunk, source, uuid);

@@ -7,24 +7,24 @@
 #include "clock.h"
 #include "settings.h"
 
-uint32		fu_clock_tick = 1;
+uint32		fuuid_clock_resolution = 1;
 
 /*
- * Learn the clock's tick.  Linux without high-resolution timers reports the
- * timer interrupt here (1 ms or more) although a reading is finer, so a tick
- * of a millisecond or more is not believed; nor is one by which a second
+ * Learn the clock's resolution.  Linux without high-resolution timers reports the
+ * timer interrupt here (1 ms or more) although a reading is finer, so a
+ * resolution of a millisecond or more is not believed; nor is one by which a second
  * cannot be divided.
  */
 void
-fu_clock_init(void)
+fuuid_clock_init(void)
 {
 	struct timespec resolution;
 
 	if (clock_getres(CLOCK_REALTIME, &resolution) == 0 &&
 		resolution.tv_sec == 0 &&
-		resolution.tv_nsec > 1 && resolution.tv_nsec < (long) FU_NS_PER_MS &&
-		FU_NS_PER_S % resolution.tv_nsec == 0)
-		fu_clock_tick = resolution.tv_nsec;
+		resolution.tv_nsec > 1 && resolution.tv_nsec < (long) FUUID_NS_PER_MS &&
+		FUUID_NS_PER_S % resolution.tv_nsec == 0)
+		fuuid_clock_resolution = resolution.tv_nsec;
 }
 
 /*
@@ -32,7 +32,7 @@ fu_clock_init(void)
  * nanosecond counter holds (0).
  */
 void
-fu_clock_fail(int clock_errno)
+fuuid_clock_fail(int clock_errno)
 {
 	if (clock_errno != 0)
 	{
@@ -52,15 +52,15 @@ fu_clock_fail(int clock_errno)
  * nanoseconds, more than fast_uuid.max_clock_lead allows.
  */
 void
-fu_clock_check_lead(uint64 lead_ns)
+fuuid_clock_check_lead(uint64 lead_ns)
 {
-	if (fu_max_clock_lead < 0 || lead_ns <= (uint64) fu_max_clock_lead * FU_NS_PER_MS)
+	if (fuuid_max_clock_lead < 0 || lead_ns <= (uint64) fuuid_max_clock_lead * FUUID_NS_PER_MS)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("embedded time would lead the clock by more than fast_uuid.max_clock_lead"),
-			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest value; allowed are %d ms.",
-					   lead_ns / FU_NS_PER_MS, fu_max_clock_lead),
+			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest value; the limit is %d ms.",
+					   lead_ns / FUUID_NS_PER_MS, fuuid_max_clock_lead),
 			 errhint("Wait until the clock has caught up, raise fast_uuid.max_clock_lead, "
 					 "or have fast_uuid_reset_ordering() give up the order with earlier values.")));
 }

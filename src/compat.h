@@ -3,8 +3,8 @@
  *	  Every difference between server versions that fast_uuid has to know,
  *	  so that PG_VERSION_NUM is tested in this file only.
  */
-#ifndef FU_COMPAT_H
-#define FU_COMPAT_H
+#ifndef FUUID_COMPAT_H
+#define FUUID_COMPAT_H
 
 #include "datatype/timestamp.h"
 #include "fmgr.h"
@@ -18,24 +18,24 @@
 
 /* 18 lets a module name itself and its version (pg_get_loaded_modules). */
 #if PG_VERSION_NUM >= 180000
-#define FU_MODULE_MAGIC \
-	PG_MODULE_MAGIC_EXT(.name = "fast_uuid", .version = FU_VERSION)
+#define FUUID_MODULE_MAGIC \
+	PG_MODULE_MAGIC_EXT(.name = "fast_uuid", .version = FUUID_VERSION)
 #else
-#define FU_MODULE_MAGIC PG_MODULE_MAGIC
+#define FUUID_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
 
 /* A function that never returns: the word stands before its declaration. */
 #if PG_VERSION_NUM >= 180000
-#define FU_NORETURN pg_noreturn
+#define FUUID_NORETURN pg_noreturn
 #else
-#define FU_NORETURN pg_attribute_noreturn()
+#define FUUID_NORETURN pg_attribute_noreturn()
 #endif
 
 /* Intervals can be infinite since 17. */
 #ifdef INTERVAL_NOT_FINITE
-#define FU_INTERVAL_NOT_FINITE(i) INTERVAL_NOT_FINITE(i)
+#define FUUID_INTERVAL_NOT_FINITE(i) INTERVAL_NOT_FINITE(i)
 #else
-#define FU_INTERVAL_NOT_FINITE(i) false
+#define FUUID_INTERVAL_NOT_FINITE(i) false
 #endif
 
 /*
@@ -43,19 +43,19 @@
  * its initialiser takes one argument more.
  */
 #if PG_VERSION_NUM >= 170000
-#define FU_HAVE_NAMED_SEGMENTS
+#define FUUID_HAVE_NAMED_SEGMENTS
 #include "storage/dsm_registry.h"
 #if PG_VERSION_NUM >= 190000
-#define FU_SEGMENT_INIT_ARGS	void *segment, void *arg pg_attribute_unused()
-#define FU_GET_NAMED_SEGMENT(name, size, init, found) \
+#define FUUID_SEGMENT_INIT_ARGS	void *segment, void *arg pg_attribute_unused()
+#define FUUID_GET_NAMED_SEGMENT(name, size, init, found) \
 	GetNamedDSMSegment(name, size, init, found, NULL)
 #else
-#define FU_SEGMENT_INIT_ARGS	void *segment
-#define FU_GET_NAMED_SEGMENT(name, size, init, found) \
+#define FUUID_SEGMENT_INIT_ARGS	void *segment
+#define FUUID_GET_NAMED_SEGMENT(name, size, init, found) \
 	GetNamedDSMSegment(name, size, init, found)
 #endif
 #else
-#define FU_SEGMENT_INIT_ARGS	void *segment
+#define FUUID_SEGMENT_INIT_ARGS	void *segment
 #endif
 
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */
@@ -68,7 +68,7 @@
  * none.  Before 16 there is no function that finds one by its name.
  */
 static inline struct config_generic *
-fu_find_setting(const char *name)
+fuuid_find_setting(const char *name)
 {
 #if PG_VERSION_NUM >= 160000
 	return find_option(name, false, true, LOG);
@@ -86,9 +86,9 @@ fu_find_setting(const char *name)
 
 /* The part of that record that only a text setting has. */
 #if PG_VERSION_NUM >= 190000
-#define FU_TEXT_SETTING(record) (&(record)->_string)
+#define FUUID_TEXT_SETTING(record) (&(record)->_string)
 #else
-#define FU_TEXT_SETTING(record) ((struct config_string *) (record))
+#define FUUID_TEXT_SETTING(record) ((struct config_string *) (record))
 #endif
 
-#endif							/* FU_COMPAT_H */
+#endif							/* FUUID_COMPAT_H */

@@ -21,16 +21,16 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_timestamp);
  * not fit in the 48 bits of a version 7 UUID (RFC 9562, section 5.7).
  */
 uint64
-fu_unix_us(TimestampTz ts)
+fuuid_unix_us(TimestampTz ts)
 {
 	/* Infinities are the greatest and the smallest number. */
-	if (ts < -FU_UNIX_TO_POSTGRES_US ||
-		ts >= FU_UNIX_MS_END * US_PER_MS - FU_UNIX_TO_POSTGRES_US)
+	if (ts < -FUUID_UNIX_TO_POSTGRES_US ||
+		ts >= FUUID_UNIX_MS_END * US_PER_MS - FUUID_UNIX_TO_POSTGRES_US)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp out of range for UUID version 7"),
 				 errdetail("UUID version 7 supports timestamps from 1970-01-01 to approximately year 10889.")));
-	return ts + FU_UNIX_TO_POSTGRES_US;
+	return ts + FUUID_UNIX_TO_POSTGRES_US;
 }
 
 static Datum
@@ -38,7 +38,7 @@ bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *uuid, uint64 
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	bound(uuid->data, fu_unix_us(ts) / US_PER_MS);
+	bound(uuid->data, fuuid_unix_us(ts) / US_PER_MS);
 	return UUIDPGetDatum(uuid);
 }
 
@@ -50,7 +50,7 @@ bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *uuid, uint64 
 Datum
 uuidv7_fast_min(PG_FUNCTION_ARGS)
 {
-	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fu_uuid_min);
+	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fuuid_uuid_min);
 }
 
 /*
@@ -61,7 +61,7 @@ uuidv7_fast_min(PG_FUNCTION_ARGS)
 Datum
 uuidv7_fast_max(PG_FUNCTION_ARGS)
 {
-	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fu_uuid_max);
+	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fuuid_uuid_max);
 }
 
 /*
@@ -78,10 +78,10 @@ uuidv7_fast_timestamp(PG_FUNCTION_ARGS)
 	const unsigned char *uuid = PG_GETARG_UUID_P(0)->data;
 	uint64		unix_us;
 
-	if (!fu_uuid_is_v7(uuid))
+	if (!fuuid_uuid_is_v7(uuid))
 		PG_RETURN_NULL();
-	unix_us = fu_uuid_unix_ms(uuid) * US_PER_MS;
+	unix_us = fuuid_uuid_unix_ms(uuid) * US_PER_MS;
 	if (PG_GETARG_BOOL(1))
-		unix_us += fu_uuid_sub_ns(uuid) / 1000;
-	PG_RETURN_TIMESTAMPTZ((TimestampTz) unix_us - FU_UNIX_TO_POSTGRES_US);
+		unix_us += fuuid_uuid_sub_ns(uuid) / 1000;
+	PG_RETURN_TIMESTAMPTZ((TimestampTz) unix_us - FUUID_UNIX_TO_POSTGRES_US);
 }

@@ -1,6 +1,6 @@
 /*
  * entropy.c
- *	  The registry of entropy sources, and the staging buffer of each.
+ *	  The registry of entropy sources, and the buffer of each.
  */
 #include "postgres.h"
 
@@ -9,15 +9,15 @@
 #include "settings.h"
 
 /* A session that makes a single id must not pay for 512. */
-#define FIRST_FILL_PIECES	8
+#define FIRST_FILL_WORDS	8
 
-const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT] = {
-#define FU_ENTROPY_ROW(name) &fu_entropy_##name,
-	FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
-#undef FU_ENTROPY_ROW
+const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT] = {
+#define FUUID_ENTROPY_ROW(name) &fuuid_entropy_##name,
+	FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
+#undef FUUID_ENTROPY_ROW
 };
 
-EntropyState fu_entropy;
+EntropyState fuuid_entropy;
 
 /*
  * The source that fast_uuid.source starts with: the first cryptographic one in
@@ -26,11 +26,11 @@ EntropyState fu_entropy;
  * another.
  */
 int
-fu_entropy_default(void)
+fuuid_entropy_default(void)
 {
 	int			i = 0;
 
-	while (!fu_entropy_sources[i]->cryptographic || fu_entropy_sources[i]->fill == NULL)
+	while (!fuuid_entropy_sources[i]->cryptographic || fuuid_entropy_sources[i]->fill == NULL)
 		i++;
 	return i;
 }
@@ -40,11 +40,11 @@ fu_entropy_default(void)
  * whose case does not matter (as in a setting); -1 where there is none.
  */
 int
-fu_entropy_lookup(const char *name, size_t len)
+fuuid_entropy_lookup(const char *name, size_t len)
 {
-	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 	{
-		const char *candidate = fu_entropy_sources[i]->name;
+		const char *candidate = fuuid_entropy_sources[i]->name;
 
 		if (strlen(candidate) == len &&
 			(memcmp(candidate, name, len) == 0 || pg_strncasecmp(candidate, name, len) == 0))
@@ -57,14 +57,14 @@ fu_entropy_lookup(const char *name, size_t len)
  * The names of the sources in a set, for a hint; palloc'd.
  */
 const char *
-fu_entropy_names(uint32 mask)
+fuuid_entropy_names(uint32 mask)
 {
 	StringInfoData names;
 
 	initStringInfo(&names);
-	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 		if (mask >> i & 1)
-			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", fu_entropy_sources[i]->name);
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", fuuid_entropy_sources[i]->name);
 	return names.len > 0 ? names.data : "none";
 }
 
@@ -72,7 +72,7 @@ fu_entropy_names(uint32 mask)
  * "what failed: reason of errno." in a static buffer.
  */
 const char *
-fu_entropy_errno_reason(const char *what)
+fuuid_entropy_errno_reason(const char *what)
 {
 	static char reason[256];
 
@@ -81,30 +81,30 @@ fu_entropy_errno_reason(const char *what)
 }
 
 /*
- * Wipe all that is staged and start again with small fills.
+ * Wipe all that is buffered and start again with small fills.
  */
 void
-fu_entropy_discard(void)
+fuuid_entropy_discard(void)
 {
-	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 	{
-		EntropyStage *stage = &fu_entropy.stage[i];
+		EntropyBuffer *buffer = &fuuid_entropy.buffer[i];
 
-		if (stage->next != stage->end)
-			explicit_bzero(stage->next, (char *) stage->end - (char *) stage->next);
-		*stage = (EntropyStage) {0};
+		if (buffer->next != buffer->end)
+			explicit_bzero(buffer->next, (char *) buffer->end - (char *) buffer->next);
+		*buffer = (EntropyBuffer) {0};
 	}
 }
 
 /*
- * Pieces to fetch next: few at first, then twice as many each time, up to
+ * Words to fetch next: few at first, then twice as many each time, up to
  * fast_uuid.buffer_size.  Without a buffer just the one that is wanted.
  */
 static uint32
-next_fill_size(const EntropyStage *stage)
+next_fill_size(const EntropyBuffer *buffer)
 {
-	uint32		limit = fu_buffer_size / sizeof(uint64);
-	uint32		size = stage->fill_size == 0 ? FIRST_FILL_PIECES : stage->fill_size * 2;
+	uint32		limit = fuuid_buffer_size / sizeof(uint64);
+	uint32		size = buffer->fill_size == 0 ? FIRST_FILL_WORDS : buffer->fill_size * 2;
 
 	return Max(Min(size, limit), 1);
 }
@@ -115,15 +115,15 @@ next_fill_size(const EntropyStage *stage)
 static void
 check_usable(int source)
 {
-	const EntropySource *from = fu_entropy_sources[source];
+	const EntropySource *from = fuuid_entropy_sources[source];
 	const char *why;
 
-	if (!(fu_allowed_sources >> source & 1))
-		fu_settings_not_allowed(from->name);
+	if (!(fuuid_allowed_sources >> source & 1))
+		fuuid_settings_not_allowed(from->name);
 	if (!from->available(&why))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg(FU_NOT_AVAILABLE_MESSAGE, from->name),
+				 errmsg(FUUID_NOT_AVAILABLE_MESSAGE, from->name),
 				 errdetail_internal("%s", why)));
 }
 
@@ -132,7 +132,7 @@ check_usable(int source)
  * nothing in the buffer, where the source cannot deliver.
  */
 void
-fu_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
+fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
 {
 	const char *why;
 
@@ -146,36 +146,36 @@ fu_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
 }
 
 /*
- * Refill a stage that is empty, or that another process filled.  Raises an
- * error, and leaves the stage empty, where the source cannot deliver.
+ * Refill a buffer that is empty, or that another process filled.  Raises an
+ * error, and leaves the buffer empty, where the source cannot deliver.
  */
 void
-fu_entropy_refill(int source)
+fuuid_entropy_refill(int source)
 {
-	EntropyStage *stage = &fu_entropy.stage[source];
-	EntropyStats *stats = &fu_entropy.stats[source];
+	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
+	EntropyStats *stats = &fuuid_entropy.stats[source];
 	uint32		size;
 
-	if (source == FU_ENTROPY_UNKNOWN)
-		fu_settings_unknown_source();
+	if (source == FUUID_ENTROPY_UNKNOWN)
+		fuuid_settings_unknown_source();
 
-	if (fu_entropy.pid != MyProcPid)
+	if (fuuid_entropy.pid != MyProcPid)
 	{
-		fu_entropy_discard();
-		memset(fu_entropy.stats, 0, sizeof(fu_entropy.stats));
-		fu_entropy.pid = MyProcPid;
+		fuuid_entropy_discard();
+		memset(fuuid_entropy.stats, 0, sizeof(fuuid_entropy.stats));
+		fuuid_entropy.pid = MyProcPid;
 	}
 
-	if (!stage->usable)
+	if (!buffer->usable)
 		check_usable(source);
-	stage->usable = true;
+	buffer->usable = true;
 
-	size = next_fill_size(stage);
-	stage->next = stage->end = fu_entropy.pieces[source];
+	size = next_fill_size(buffer);
+	buffer->next = buffer->end = fuuid_entropy.words[source];
 
-	fu_entropy_fill(fu_entropy_sources[source], (uint8 *) fu_entropy.pieces[source], size * sizeof(uint64));
-	stage->end = stage->next + size;
-	stage->fill_size = size;
+	fuuid_entropy_fill(fuuid_entropy_sources[source], (uint8 *) fuuid_entropy.words[source], size * sizeof(uint64));
+	buffer->end = buffer->next + size;
+	buffer->fill_size = size;
 	stats->refills++;
 	stats->bytes += size * sizeof(uint64);
 }

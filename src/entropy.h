@@ -1,18 +1,18 @@
 /*
  * entropy.h
- *	  Sources of randomness, and the staging of what they deliver.
+ *	  Sources of randomness, and the buffering of what they deliver.
  *
- *	  A source is one file, entropy_NAME.c, that defines fu_entropy_NAME, and
+ *	  A source is one file, entropy_NAME.c, that defines fuuid_entropy_NAME, and
  *	  one row in the list below.  The order of the rows is the order of
  *	  preference for the default of fast_uuid.source.
  */
-#ifndef FU_ENTROPY_H
-#define FU_ENTROPY_H
+#ifndef FUUID_ENTROPY_H
+#define FUUID_ENTROPY_H
 
 #include "little_endian.h"
 #include "miscadmin.h"
 
-#define FU_ENTROPY_SOURCES(row) \
+#define FUUID_ENTROPY_SOURCES(row) \
 	row(openssl) \
 	row(getrandom) \
 	row(urandom) \
@@ -20,14 +20,14 @@
 	/* a new one goes above this line */
 
 /* Limits of fast_uuid.buffer_size, in bytes. */
-#define FU_BUFFER_SIZE_DEFAULT	4096
-#define FU_BUFFER_SIZE_MAX		65536
+#define FUUID_BUFFER_SIZE_DEFAULT	4096
+#define FUUID_BUFFER_SIZE_MAX		65536
 
 /* Signals that may interrupt one fill before it counts as failed. */
-#define FU_EINTR_RETRIES	100
+#define FUUID_EINTR_RETRIES	100
 
 /* A set of sources: bit i stands for that of index i. */
-#define FU_ENTROPY_ALL	((UINT32_C(1) << FU_ENTROPY_COUNT) - 1)
+#define FUUID_ENTROPY_ALL	((UINT32_C(1) << FUUID_ENTROPY_COUNT) - 1)
 
 /*
  * A source of randomness.  Its functions never raise an error: where they
@@ -53,16 +53,16 @@ typedef struct EntropySource
 } EntropySource;
 
 /*
- * Where the stage of one source stands: the pieces of 8 bytes from "next" up to
+ * Where the buffer of one source stands: the words of 8 bytes from "next" up to
  * "end" wait.  Those before have been handed out and are zero.
  */
-typedef struct EntropyStage
+typedef struct EntropyBuffer
 {
 	uint64	   *next;
 	uint64	   *end;
-	uint32		fill_size;		/* pieces of the latest fill; 0: none yet */
+	uint32		fill_size;		/* words of the latest fill; 0: none yet */
 	bool		usable;			/* allowed, and available() has said yes */
-} EntropyStage;
+} EntropyBuffer;
 
 /* What this session has fetched from a source. */
 typedef struct EntropyStats
@@ -72,72 +72,72 @@ typedef struct EntropyStats
 } EntropyStats;
 
 /* Room for the randomness of one source. */
-typedef uint64 EntropyPieces[FU_BUFFER_SIZE_MAX / sizeof(uint64)];
+typedef uint64 EntropyWords[FUUID_BUFFER_SIZE_MAX / sizeof(uint64)];
 
 enum
 {
-#define FU_ENTROPY_ROW(name) FU_ENTROPY_##name,
-	FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
-#undef FU_ENTROPY_ROW
-	FU_ENTROPY_COUNT,
+#define FUUID_ENTROPY_ROW(name) FUUID_ENTROPY_##name,
+	FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
+#undef FUUID_ENTROPY_ROW
+	FUUID_ENTROPY_COUNT,
 
 	/* In place of an index: fast_uuid.source names none.  A draw raises the error. */
-	FU_ENTROPY_UNKNOWN = FU_ENTROPY_COUNT
+	FUUID_ENTROPY_UNKNOWN = FUUID_ENTROPY_COUNT
 };
 
-#define FU_ENTROPY_ROW(name) extern const EntropySource fu_entropy_##name;
-FU_ENTROPY_SOURCES(FU_ENTROPY_ROW)
-#undef FU_ENTROPY_ROW
+#define FUUID_ENTROPY_ROW(name) extern const EntropySource fuuid_entropy_##name;
+FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
+#undef FUUID_ENTROPY_ROW
 
 /*
- * What a process has staged.  Static, so that staging cannot run out of memory;
- * in one piece with what is small first, because a new session pays for every
+ * What a process has buffered.  Static, so that buffering cannot run out of memory;
+ * all together, what is small first, because a new session pays for every
  * page of memory that it touches.
  */
 typedef struct EntropyState
 {
-	int			pid;			/* the process that staged it; 0: none */
-	EntropyStage stage[FU_ENTROPY_COUNT + 1];	/* that of FU_ENTROPY_UNKNOWN stays empty */
-	EntropyStats stats[FU_ENTROPY_COUNT];
-	EntropyPieces pieces[FU_ENTROPY_COUNT];
+	int			pid;			/* the process that buffered it; 0: none */
+	EntropyBuffer buffer[FUUID_ENTROPY_COUNT + 1];	/* that of FUUID_ENTROPY_UNKNOWN stays empty */
+	EntropyStats stats[FUUID_ENTROPY_COUNT];
+	EntropyWords words[FUUID_ENTROPY_COUNT];
 } EntropyState;
 
-extern const EntropySource *const fu_entropy_sources[FU_ENTROPY_COUNT];
-extern EntropyState fu_entropy;
+extern const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT];
+extern EntropyState fuuid_entropy;
 
-extern int	fu_entropy_default(void);
-extern int	fu_entropy_lookup(const char *name, size_t len);
-extern const char *fu_entropy_names(uint32 mask);
-extern void fu_entropy_fill(const EntropySource *source, uint8 *buf, size_t len);
-extern void fu_entropy_refill(int source);
-extern void fu_entropy_discard(void);
+extern int	fuuid_entropy_default(void);
+extern int	fuuid_entropy_lookup(const char *name, size_t len);
+extern const char *fuuid_entropy_names(uint32 mask);
+extern void fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len);
+extern void fuuid_entropy_refill(int source);
+extern void fuuid_entropy_discard(void);
 
-extern const char *fu_entropy_errno_reason(const char *what);
+extern const char *fuuid_entropy_errno_reason(const char *what);
 
 /*
- * Draw 64 random bits from a source (index into fu_entropy_sources, or
- * FU_ENTROPY_UNKNOWN).  The
- * piece handed out is wiped from the stage.  Raises an error, and draws
+ * Draw 64 random bits from a source (index into fuuid_entropy_sources, or
+ * FUUID_ENTROPY_UNKNOWN).  The
+ * word handed out is wiped from the buffer.  Raises an error, and draws
  * nothing, where the source fails.
  *
  * The process id is compared because a library preloaded in the postmaster
- * takes its stages into every child: what was staged before a fork must not
+ * takes its buffers into every child: what was buffered before a fork must not
  * be handed out after it.
  */
 static inline uint64
-fu_entropy_draw(int source)
+fuuid_entropy_draw(int source)
 {
-	EntropyStage *stage = &fu_entropy.stage[source];
-	uint64		piece;
+	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
+	uint64		word;
 
-	if (unlikely(stage->next == stage->end ||
-				 fu_entropy.pid != MyProcPid))
-		fu_entropy_refill(source);
+	if (unlikely(buffer->next == buffer->end ||
+				 fuuid_entropy.pid != MyProcPid))
+		fuuid_entropy_refill(source);
 
-	piece = *stage->next;
-	*stage->next++ = 0;
+	word = *buffer->next;
+	*buffer->next++ = 0;
 
-	return fu_le64(piece);
+	return fuuid_le64(word);
 }
 
-#endif							/* FU_ENTROPY_H */
+#endif							/* FUUID_ENTROPY_H */

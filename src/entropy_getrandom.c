@@ -77,7 +77,7 @@ static ssize_t
 request(uint8 *buf, size_t len)
 {
 #ifdef __linux__
-	if (!fu_vdso)
+	if (!fuuid_vdso)
 		return syscall(SYS_getrandom, buf, len, GRND_NONBLOCK);
 
 	vdso_init();
@@ -97,7 +97,7 @@ request(uint8 *buf, size_t len)
 static bool
 getrandom_fill(uint8 *buf, size_t len, const char **why)
 {
-	int			retries = FU_EINTR_RETRIES;
+	int			retries = FUUID_EINTR_RETRIES;
 
 	while (len > 0)
 	{
@@ -107,8 +107,8 @@ getrandom_fill(uint8 *buf, size_t len, const char **why)
 			continue;
 		if (got <= 0)
 		{
-			*why = got < 0 && errno == EAGAIN ? FU_KERNEL_POOL_NOT_SEEDED :
-				fu_entropy_errno_reason("getrandom");
+			*why = got < 0 && errno == EAGAIN ? FUUID_KERNEL_POOL_NOT_SEEDED :
+				fuuid_entropy_errno_reason("getrandom");
 			return false;
 		}
 		buf += got;
@@ -132,7 +132,7 @@ getrandom_describe(void)
 {
 #ifdef __linux__
 	vdso_init();
-	return fu_vdso && vdso_getrandom != NULL ? "vDSO" : "system call";
+	return fuuid_vdso && vdso_getrandom != NULL ? "vDSO" : "system call";
 #else
 	return "C library";
 #endif
@@ -151,7 +151,7 @@ getrandom_available(const char **why)
 #define getrandom_describe NULL
 #endif							/* HAVE_GETRANDOM */
 
-const EntropySource fu_entropy_getrandom = {
+const EntropySource fuuid_entropy_getrandom = {
 	.name = "getrandom",
 	.cryptographic = true,
 	.available = getrandom_available,

@@ -10,7 +10,7 @@
 #include "entropy.h"
 #include "kernel_pool.h"
 
-#ifdef FU_WITH_OPENSSL
+#ifdef FUUID_WITH_OPENSSL
 #define OPENSSL_SUPPRESS_DEPRECATED /* RAND_get_rand_method(), still the only answer */
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -80,7 +80,7 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 {
 	bool		filled;
 
-	if (!fu_kernel_pool_seeded(why))
+	if (!fuuid_kernel_pool_seeded(why))
 		return false;
 
 	clear_errors();
@@ -143,9 +143,9 @@ openssl_available(const char **why)
 
 #define openssl_fill NULL
 #define openssl_describe NULL
-#endif							/* FU_WITH_OPENSSL */
+#endif							/* FUUID_WITH_OPENSSL */
 
-const EntropySource fu_entropy_openssl = {
+const EntropySource fuuid_entropy_openssl = {
 	.name = "openssl",
 	.cryptographic = true,
 	.available = openssl_available,

@@ -32,7 +32,7 @@ check_device(int stat_result, const struct stat *st, const char **why)
 {
 	if (stat_result != 0)
 	{
-		*why = fu_entropy_errno_reason("Looking up \"" DEVICE "\"");
+		*why = fuuid_entropy_errno_reason("Looking up \"" DEVICE "\"");
 		return false;
 	}
 	if (!S_ISCHR(st->st_mode))
@@ -47,7 +47,7 @@ check_device(int stat_result, const struct stat *st, const char **why)
 		return false;
 	}
 #endif
-	return fu_kernel_pool_seeded(why);
+	return fuuid_kernel_pool_seeded(why);
 }
 
 static bool
@@ -65,7 +65,7 @@ urandom_available(const char **why)
 static bool
 read_fully(int fd, uint8 *buf, size_t len, const char **why)
 {
-	int			retries = FU_EINTR_RETRIES;
+	int			retries = FUUID_EINTR_RETRIES;
 	struct stat st;
 	int			result = fstat(fd, &st);
 
@@ -81,7 +81,7 @@ read_fully(int fd, uint8 *buf, size_t len, const char **why)
 			continue;
 		if (got <= 0)
 		{
-			*why = got < 0 ? fu_entropy_errno_reason("Reading \"" DEVICE "\"") :
+			*why = got < 0 ? fuuid_entropy_errno_reason("Reading \"" DEVICE "\"") :
 				"\"" DEVICE "\" ended.";
 			return false;
 		}
@@ -103,7 +103,7 @@ urandom_fill(uint8 *buf, size_t len, const char **why)
 
 	if (fd < 0)
 	{
-		*why = fu_entropy_errno_reason("Opening \"" DEVICE "\"");
+		*why = fuuid_entropy_errno_reason("Opening \"" DEVICE "\"");
 		return false;
 	}
 	filled = read_fully(fd, buf, len, why);
@@ -117,7 +117,7 @@ urandom_describe(void)
 	return DEVICE;
 }
 
-const EntropySource fu_entropy_urandom = {
+const EntropySource fuuid_entropy_urandom = {
 	.name = "urandom",
 	.cryptographic = true,
 	.available = urandom_available,

@@ -19,7 +19,7 @@ static XorshiftGenerator *current = &unseeded;
  * used and goes on from where it stopped when it comes back.
  */
 void
-fu_xorshift_use(XorshiftGenerator *generator)
+fuuid_xorshift_use(XorshiftGenerator *generator)
 {
 	current = generator != NULL ? generator : &unseeded;
 }
@@ -35,7 +35,7 @@ worker_streams(void)
 {
 	uint64		process = (uint64) MyStartTimestamp << 10 | (MyProcPid & 0x3FF);
 
-	return process * FU_XORSHIFT_LANES;
+	return process * FUUID_XORSHIFT_LANES;
 }
 
 static bool
@@ -58,9 +58,9 @@ start(XorshiftGenerator *generator, const char **why)
 		*why = "PostgreSQL's strong random generator failed.";
 		do
 		{
-			if ((fu_entropy_getrandom.fill == NULL ||
-				 !fu_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why)) &&
-				!(fu_kernel_pool_seeded(why) && pg_strong_random(&first, sizeof(first))))
+			if ((fuuid_entropy_getrandom.fill == NULL ||
+				 !fuuid_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why)) &&
+				!(fuuid_kernel_pool_seeded(why) && pg_strong_random(&first, sizeof(first))))
 				return false;
 		} while (first.s[0] == 0 && first.s[1] == 0);
 	}
@@ -96,7 +96,7 @@ xorshift_describe(void)
 	return current->seeded ? "seeded by fast_uuid.seed" : "seeded from strong entropy";
 }
 
-const EntropySource fu_entropy_xorshift = {
+const EntropySource fuuid_entropy_xorshift = {
 	.name = "xorshift128+",
 	.cryptographic = false,
 	.available = xorshift_available,

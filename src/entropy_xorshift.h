@@ -2,8 +2,8 @@
  * entropy_xorshift.h
  *	  What the setting fast_uuid.seed and the source xorshift128+ share.
  */
-#ifndef FU_ENTROPY_XORSHIFT_H
-#define FU_ENTROPY_XORSHIFT_H
+#ifndef FUUID_ENTROPY_XORSHIFT_H
+#define FUUID_ENTROPY_XORSHIFT_H
 
 #include "xorshift_lanes.h"
 
@@ -16,6 +16,6 @@ typedef struct XorshiftGenerator
 	XorshiftLanes lanes;
 } XorshiftGenerator;
 
-extern void fu_xorshift_use(XorshiftGenerator *generator);
+extern void fuuid_xorshift_use(XorshiftGenerator *generator);
 
-#endif							/* FU_ENTROPY_XORSHIFT_H */
+#endif							/* FUUID_ENTROPY_XORSHIFT_H */

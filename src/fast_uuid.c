@@ -6,17 +6,17 @@
 
 #include "clock.h"
 #include "compat.h"
-#include "ordering.h"
+#include "ordering_instance.h"
 #include "settings.h"
 
-FU_MODULE_MAGIC;
+FUUID_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)
 {
-	fu_clock_init();
-	fu_settings_init();
-	fu_cluster_init();
+	fuuid_clock_init();
+	fuuid_settings_init();
+	fuuid_instance_init();
 }

@@ -24,20 +24,20 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 
 /*
  * The time of the next value in the backend's order, in *now, and 64 random
- * bits for it from a source (index into fu_entropy_sources).
+ * bits for it from a source (index into fuuid_entropy_sources).
  *
  * The clock comes first: while it is read, the processor gets on with what
  * does not depend on it.
  */
 static pg_attribute_always_inline uint64
-take_moment(int source, struct timespec *now)
+next_time_and_random(int source, struct timespec *now)
 {
 	uint64		random;
 
-	fu_clock_read(now);
-	random = fu_entropy_draw(source);
-	fu_clock_fill_tick(now, random >> FU_RANDOM_BITS);
-	fu_ordering_reserve(now, 1);
+	fuuid_clock_read(now);
+	random = fuuid_entropy_draw(source);
+	fuuid_clock_randomize_below_resolution(now, random >> FUUID_RANDOM_BITS);
+	fuuid_ordering_reserve(now, 1);
 	return random;
 }
 
@@ -52,10 +52,10 @@ value_now(int source)
 	uint64		random;
 	pg_uuid_t  *uuid;
 
-	random = take_moment(source, &now);
+	random = next_time_and_random(source, &now);
 
 	uuid = palloc(sizeof(pg_uuid_t));
-	fu_uuid_encode(uuid->data, now.tv_sec, now.tv_nsec, random);
+	fuuid_uuid_encode(uuid->data, now.tv_sec, now.tv_nsec, random);
 	return UUIDPGetDatum(uuid);
 }
 
@@ -68,7 +68,7 @@ value_now(int source)
 Datum
 uuidv7_fast(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	return value_now(fu_source);
+	return value_now(fuuid_source);
 }
 
 /*
@@ -79,7 +79,7 @@ uuidv7_fast(PG_FUNCTION_ARGS pg_attribute_unused())
 Datum
 uuidv7_fast_from(PG_FUNCTION_ARGS)
 {
-	return value_now(FU_GETARG_SOURCE(0));
+	return value_now(FUUID_GETARG_SOURCE(0));
 }
 
 /*
@@ -91,7 +91,7 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	fu_uuid_encode(uuid->data, unix_us / USECS_PER_SEC,
+	fuuid_uuid_encode(uuid->data, unix_us / USECS_PER_SEC,
 				   unix_us % USECS_PER_SEC * NS_PER_US + ns, random);
 	return UUIDPGetDatum(uuid);
 }
@@ -106,25 +106,25 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
 Datum
 uuidv7_fast_shift(PG_FUNCTION_ARGS)
 {
-	int			source = FU_GETARG_SOURCE(1);
+	int			source = FUUID_GETARG_SOURCE(1);
 	struct timespec now;
 	uint64		random;
 	TimestampTz ts;
 
-	fu_require_argument(fcinfo, 0, "shift");
-	if (FU_INTERVAL_NOT_FINITE(PG_GETARG_INTERVAL_P(0)))
+	fuuid_require_argument(fcinfo, 0, "shift");
+	if (FUUID_INTERVAL_NOT_FINITE(PG_GETARG_INTERVAL_P(0)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("interval out of range for UUID version 7"),
 				 errdetail("UUID version 7 does not support infinite intervals.")));
 
-	random = take_moment(source, &now);
+	random = next_time_and_random(source, &now);
 
-	ts = (TimestampTz) now.tv_sec * USECS_PER_SEC + now.tv_nsec / NS_PER_US - FU_UNIX_TO_POSTGRES_US;
+	ts = (TimestampTz) now.tv_sec * USECS_PER_SEC + now.tv_nsec / NS_PER_US - FUUID_UNIX_TO_POSTGRES_US;
 	ts = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
 												 TimestampTzGetDatum(ts),
 												 PG_GETARG_DATUM(0)));
-	return value_at(fu_unix_us(ts), now.tv_nsec % NS_PER_US, random);
+	return value_at(fuuid_unix_us(ts), now.tv_nsec % NS_PER_US, random);
 }
 
 /*
@@ -136,12 +136,12 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 Datum
 uuidv7_fast_at(PG_FUNCTION_ARGS)
 {
-	int			source = FU_GETARG_SOURCE(1);
+	int			source = FUUID_GETARG_SOURCE(1);
 	uint64		unix_us;
 	uint64		random;
 
-	fu_require_argument(fcinfo, 0, "ts");
-	unix_us = fu_unix_us(PG_GETARG_TIMESTAMPTZ(0));
-	random = fu_entropy_draw(source);
-	return value_at(unix_us, (random >> FU_RANDOM_BITS) * NS_PER_US >> FU_TICK_FILL_BITS, random);
+	fuuid_require_argument(fcinfo, 0, "ts");
+	unix_us = fuuid_unix_us(PG_GETARG_TIMESTAMPTZ(0));
+	random = fuuid_entropy_draw(source);
+	return value_at(unix_us, (random >> FUUID_RANDOM_BITS) * NS_PER_US >> FUUID_BELOW_RESOLUTION_BITS, random);
 }

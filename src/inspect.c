@@ -8,7 +8,7 @@
 #include "entropy.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "ordering.h"
+#include "ordering_instance.h"
 #include "settings.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
@@ -27,7 +27,7 @@ put_row(ReturnSetInfo *result, Datum *values, bool *nulls)
 /*
  * fast_uuid_sources() returns table (name text, cryptographic boolean,
  *		available boolean, allowed boolean, current boolean,
- *		implementation text, why_not text)
+ *		implementation text, reason text)
  */
 Datum
 fast_uuid_sources(PG_FUNCTION_ARGS)
@@ -35,30 +35,30 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 	{
-		const EntropySource *source = fu_entropy_sources[i];
-		const char *why_not = NULL;
-		bool		available = source->available(&why_not);
-		bool		allowed = fu_allowed_sources >> i & 1;
+		const EntropySource *source = fuuid_entropy_sources[i];
+		const char *reason = NULL;
+		bool		available = source->available(&reason);
+		bool		allowed = fuuid_allowed_sources >> i & 1;
 		const char *implementation = available ? source->describe() : NULL;
 		Datum		values[7] = {0};
 		bool		nulls[7] = {false};
 
 		if (available && !allowed)
-			why_not = "Not in fast_uuid.allowed_sources.";
+			reason = "Not in fast_uuid.allowed_sources.";
 
 		values[0] = CStringGetTextDatum(source->name);
 		values[1] = BoolGetDatum(source->cryptographic);
 		values[2] = BoolGetDatum(available);
 		values[3] = BoolGetDatum(allowed);
-		values[4] = BoolGetDatum(i == fu_source);
+		values[4] = BoolGetDatum(i == fuuid_source);
 		if (implementation != NULL)
 			values[5] = CStringGetTextDatum(implementation);
 		else
 			nulls[5] = true;
-		if (why_not != NULL)
-			values[6] = CStringGetTextDatum(why_not);
+		if (reason != NULL)
+			values[6] = CStringGetTextDatum(reason);
 		else
 			nulls[6] = true;
 		put_row(result, values, nulls);
@@ -92,11 +92,11 @@ put_ordering(ReturnSetInfo *result, const char *name, const OrderingStats *stats
 		struct timespec now;
 		uint64		now_ns;
 
-		fu_clock_read(&now);
-		now_ns = fu_ns_of_time(&now);
-		values[4] = Int64GetDatum(stats->set_backs);
+		fuuid_clock_read(&now);
+		now_ns = fuuid_ns_of_time(&now);
+		values[4] = Int64GetDatum(stats->backward_steps);
 		values[5] = interval_of_ns(stats->last_ns > now_ns ? stats->last_ns - now_ns : 0);
-		values[6] = interval_of_ns(stats->largest_lead_ns);
+		values[6] = interval_of_ns(stats->largest_clock_lead_ns);
 		nulls[4] = nulls[5] = nulls[6] = false;
 	}
 	put_row(result, values, nulls);
@@ -104,7 +104,7 @@ put_ordering(ReturnSetInfo *result, const char *name, const OrderingStats *stats
 
 /*
  * fast_uuid_stats() returns table (kind text, name text, refills bigint,
- *		bytes bigint, set_backs bigint, lead interval, largest_lead interval)
+ *		bytes bigint, backward_steps bigint, clock_lead interval, largest_clock_lead interval)
  *
  * A row for each source, then one for each scope of the order.
  */
@@ -115,21 +115,21 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	OrderingStats stats;
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < FU_ENTROPY_COUNT; i++)
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 	{
 		Datum		values[7] = {0};
 		bool		nulls[7] = {false, false, false, false, true, true, true};
 
 		values[0] = CStringGetTextDatum("source");
-		values[1] = CStringGetTextDatum(fu_entropy_sources[i]->name);
-		values[2] = Int64GetDatum(fu_entropy.stats[i].refills);
-		values[3] = Int64GetDatum(fu_entropy.stats[i].bytes);
+		values[1] = CStringGetTextDatum(fuuid_entropy_sources[i]->name);
+		values[2] = Int64GetDatum(fuuid_entropy.stats[i].refills);
+		values[3] = Int64GetDatum(fuuid_entropy.stats[i].bytes);
 		put_row(result, values, nulls);
 	}
 
-	fu_ordering_session_stats(&stats);
+	fuuid_ordering_session_stats(&stats);
 	put_ordering(result, "session", &stats);
-	put_ordering(result, "cluster", fu_cluster_stats(&stats) ? &stats : NULL);
+	put_ordering(result, "instance", fuuid_instance_stats(&stats) ? &stats : NULL);
 	return (Datum) 0;
 }
 
@@ -137,15 +137,15 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
  * fast_uuid_reset_ordering() returns void
  *
  * Forget the latest value, so that the next takes the clock's time: of this
- * session, and under cluster order of the instance.
+ * session, and under instance order of the instance.
  */
 Datum
 fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	if (fu_ordering_scope == FU_ORDERING_UNKNOWN)
-		fu_settings_unknown_ordering();
-	if (fu_ordering_scope == FU_ORDERING_CLUSTER)
-		fu_cluster_reset();
-	fu_ordering_reset();
+	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
+		fuuid_settings_unknown_ordering();
+	if (fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
+		fuuid_instance_reset();
+	fuuid_ordering_reset();
 	PG_RETURN_VOID();
 }

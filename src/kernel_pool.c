@@ -42,14 +42,14 @@ device_is_ready(const char **why)
 	device.fd = BasicOpenFile(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (device.fd < 0)
 	{
-		*why = fu_entropy_errno_reason("Opening \"" DEVICE "\"");
+		*why = fuuid_entropy_errno_reason("Opening \"" DEVICE "\"");
 		return false;
 	}
 	if (fstat(device.fd, &st) != 0 || !S_ISCHR(st.st_mode) ||
 		st.st_rdev != makedev(LINUX_MEM_MAJOR, LINUX_RANDOM_MINOR))
 		*why = "\"" DEVICE "\" is not the kernel's random device.";
 	else if (poll(&device, 1, 0) != 1)
-		*why = FU_KERNEL_POOL_NOT_SEEDED;
+		*why = FUUID_KERNEL_POOL_NOT_SEEDED;
 	else
 		ready = true;
 	close(device.fd);
@@ -60,7 +60,7 @@ device_is_ready(const char **why)
  * False sets *why.  Once seeded the kernel's generator stays so.
  */
 bool
-fu_kernel_pool_seeded(const char **why)
+fuuid_kernel_pool_seeded(const char **why)
 {
 	static bool seeded = false;
 
@@ -71,7 +71,7 @@ fu_kernel_pool_seeded(const char **why)
 	if (syscall(SYS_getrandom, NULL, 0, GRND_NONBLOCK) == 0)
 		seeded = true;
 	else if (errno == EAGAIN)
-		*why = FU_KERNEL_POOL_NOT_SEEDED;
+		*why = FUUID_KERNEL_POOL_NOT_SEEDED;
 	else
 		seeded = device_is_ready(why);
 	return seeded;
@@ -80,7 +80,7 @@ fu_kernel_pool_seeded(const char **why)
 #else							/* other kernels wait until they have booted */
 
 bool
-fu_kernel_pool_seeded(const char **why pg_attribute_unused())
+fuuid_kernel_pool_seeded(const char **why pg_attribute_unused())
 {
 	return true;
 }

@@ -2,11 +2,11 @@
  * kernel_pool.h
  *	  Whether the kernel's random number generator has been seeded.
  */
-#ifndef FU_KERNEL_POOL_H
-#define FU_KERNEL_POOL_H
+#ifndef FUUID_KERNEL_POOL_H
+#define FUUID_KERNEL_POOL_H
 
-#define FU_KERNEL_POOL_NOT_SEEDED	"The kernel's random number generator is not seeded yet."
+#define FUUID_KERNEL_POOL_NOT_SEEDED	"The kernel's random number generator is not seeded yet."
 
-extern bool fu_kernel_pool_seeded(const char **why);
+extern bool fuuid_kernel_pool_seeded(const char **why);
 
-#endif							/* FU_KERNEL_POOL_H */
+#endif							/* FUUID_KERNEL_POOL_H */

@@ -3,13 +3,13 @@
  *	  Words of a random stream as bytes: least significant first, so that a
  *	  seed gives the same ids on every machine.
  */
-#ifndef FU_LITTLE_ENDIAN_H
-#define FU_LITTLE_ENDIAN_H
+#ifndef FUUID_LITTLE_ENDIAN_H
+#define FUUID_LITTLE_ENDIAN_H
 
 #include "port/pg_bswap.h"
 
 static inline uint64
-fu_le64(uint64 word)
+fuuid_le64(uint64 word)
 {
 #ifdef WORDS_BIGENDIAN
 	return pg_bswap64(word);
@@ -18,4 +18,4 @@ fu_le64(uint64 word)
 #endif
 }
 
-#endif							/* FU_LITTLE_ENDIAN_H */
+#endif							/* FUUID_LITTLE_ENDIAN_H */

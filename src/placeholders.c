@@ -33,7 +33,7 @@ typedef struct SetValue
  * How a setting was set, as the end of a sentence that begins "... was set".
  */
 const char *
-fu_setting_origin(GucSource source)
+fuuid_setting_origin(GucSource source)
 {
 	switch (source)
 	{
@@ -60,9 +60,9 @@ fu_setting_origin(GucSource source)
  * Where the current value of a setting is from.
  */
 GucSource
-fu_setting_source(const char *name)
+fuuid_setting_source(const char *name)
 {
-	return fu_find_setting(name)->source;
+	return fuuid_find_setting(name)->source;
 }
 
 /*
@@ -87,7 +87,7 @@ check_value(const SettingRule *rule, SetValue value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to set parameter \"%s\"", rule->name),
-				 errdetail("It was set %s, before fast_uuid was loaded.", fu_setting_origin(value.source)),
+				 errdetail("It was set %s, before fast_uuid was loaded.", fuuid_setting_origin(value.source)),
 				 value.source == PGC_S_CLIENT ?
 				 errhint("Connect without this option.") :
 				 errhint("RESET %s in a transaction of its own, take it out of the function, "
@@ -97,7 +97,7 @@ check_value(const SettingRule *rule, SetValue value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for parameter \"%s\": \"%s\"", rule->name, value.text),
-				 errdetail("It was set %s, before fast_uuid was loaded.", fu_setting_origin(value.source)),
+				 errdetail("It was set %s, before fast_uuid was loaded.", fuuid_setting_origin(value.source)),
 				 value.source == PGC_S_SESSION ?
 				 errhint("RESET %s in a transaction of its own, or correct the function.", rule->name) :
 				 errhint("Correct it there.")));
@@ -110,7 +110,7 @@ check_value(const SettingRule *rule, SetValue value)
 static void
 check_placeholder(const SettingRule *rule, struct config_generic *setting)
 {
-	struct config_string *strings = FU_TEXT_SETTING(setting);
+	struct config_string *strings = FUUID_TEXT_SETTING(setting);
 
 	check_value(rule, (SetValue) {
 		strings->reset_val, setting->reset_source, setting->reset_scontext, setting->reset_srole
@@ -174,14 +174,14 @@ applies_in_parallel(void)
  * set in a way that the server would not carry over.
  */
 void
-fu_placeholders_check(const SettingRule *rules, int count)
+fuuid_placeholders_check(const SettingRule *rules, int count)
 {
 	/* A worker that starts takes over its leader's settings afterwards. */
 	if (InitializingParallelWorker)
 		return;
 	for (int i = 0; i < count; i++)
 	{
-		struct config_generic *setting = fu_find_setting(rules[i].name);
+		struct config_generic *setting = fuuid_find_setting(rules[i].name);
 
 		if (setting == NULL || (setting->flags & GUC_CUSTOM_PLACEHOLDER) == 0)
 			continue;
@@ -202,11 +202,11 @@ fu_placeholders_check(const SettingRule *rules, int count)
 
 /*
  * The flag by which settings that are defined in a parallel operation take over
- * their placeholders.  It is wanted only then: fu_placeholders_taken_over()
+ * their placeholders.  It is wanted only then: fuuid_placeholders_taken_over()
  * removes it again.
  */
 int
-fu_placeholders_flag(void)
+fuuid_placeholders_flag(void)
 {
 #ifdef GUC_ALLOW_IN_PARALLEL
 	if (IsInParallelMode())
@@ -216,10 +216,10 @@ fu_placeholders_flag(void)
 }
 
 void
-fu_placeholders_taken_over(const SettingRule *rules, int count)
+fuuid_placeholders_taken_over(const SettingRule *rules, int count)
 {
-	int			flag = fu_placeholders_flag();
+	int			flag = fuuid_placeholders_flag();
 
 	for (int i = 0; flag != 0 && i < count; i++)
-		fu_find_setting(rules[i].name)->flags &= ~flag;
+		fuuid_find_setting(rules[i].name)->flags &= ~flag;
 }

@@ -2,8 +2,8 @@
  * placeholders.h
  *	  Settings that were made before the library was loaded.
  */
-#ifndef FU_PLACEHOLDERS_H
-#define FU_PLACEHOLDERS_H
+#ifndef FUUID_PLACEHOLDERS_H
+#define FUUID_PLACEHOLDERS_H
 
 #include "utils/guc.h"
 
@@ -18,11 +18,11 @@ typedef struct SettingRule
 	SettingValid valid;			/* NULL: its check hook keeps a wrong value */
 } SettingRule;
 
-extern void fu_placeholders_check(const SettingRule *rules, int count);
-extern int	fu_placeholders_flag(void);
-extern void fu_placeholders_taken_over(const SettingRule *rules, int count);
+extern void fuuid_placeholders_check(const SettingRule *rules, int count);
+extern int	fuuid_placeholders_flag(void);
+extern void fuuid_placeholders_taken_over(const SettingRule *rules, int count);
 
-extern const char *fu_setting_origin(GucSource source);
-extern GucSource fu_setting_source(const char *name);
+extern const char *fuuid_setting_origin(GucSource source);
+extern GucSource fuuid_setting_source(const char *name);
 
-#endif							/* FU_PLACEHOLDERS_H */
+#endif							/* FUUID_PLACEHOLDERS_H */

@@ -13,9 +13,9 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-int			fu_buffer_size = FU_BUFFER_SIZE_DEFAULT;
-bool		fu_vdso = true;
-int			fu_max_clock_lead = -1;
+int			fuuid_buffer_size = FUUID_BUFFER_SIZE_DEFAULT;
+bool		fuuid_vdso = true;
+int			fuuid_max_clock_lead = -1;
 
 static char *seed_text;
 
@@ -28,7 +28,7 @@ static bool defining = false;
  * the default in the place of what was asked for.
  */
 bool
-fu_setting_must_keep(GucSource source)
+fuuid_setting_must_keep(GucSource source)
 {
 	return defining || InitializingParallelWorker || source < PGC_S_INTERACTIVE;
 }
@@ -37,7 +37,7 @@ fu_setting_must_keep(GucSource source)
  * Tell the log, once, of a wrong value in the configuration file.
  */
 void
-fu_setting_warn_of_mistake(const char *setting, const char *value, const char *detail)
+fuuid_setting_warn_of_mistake(const char *setting, const char *value, const char *detail)
 {
 	if (IsUnderPostmaster)
 		return;
@@ -52,29 +52,29 @@ fu_setting_warn_of_mistake(const char *setting, const char *value, const char *d
  * Raise the error for a setting whose value names nothing that there is.
  */
 void
-fu_setting_fail_unknown(const char *what, const char *value, const char *setting, const char *available)
+fuuid_setting_fail_unknown(const char *what, const char *value, const char *setting, const char *available)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized %s \"%s\"", what, value),
-			 errdetail("%s was set %s.", setting, fu_setting_origin(fu_setting_source(setting))),
+			 errdetail("%s was set %s.", setting, fuuid_setting_origin(fuuid_setting_source(setting))),
 			 errhint("Available values: %s.", available)));
 }
 
 /*
- * What was staged under the old size or implementation is not handed out
+ * What was buffered under the old size or implementation is not handed out
  * under the new one.
  */
 static void
 buffer_size_assign(int newval pg_attribute_unused(), void *extra pg_attribute_unused())
 {
-	fu_entropy_discard();
+	fuuid_entropy_discard();
 }
 
 static void
 vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused())
 {
-	fu_entropy_discard();
+	fuuid_entropy_discard();
 }
 
 static bool
@@ -82,7 +82,7 @@ buffer_size_valid(const char *text)
 {
 	int			size;
 
-	return parse_int(text, &size, GUC_UNIT_BYTE, NULL) && size >= 0 && size <= FU_BUFFER_SIZE_MAX;
+	return parse_int(text, &size, GUC_UNIT_BYTE, NULL) && size >= 0 && size <= FUUID_BUFFER_SIZE_MAX;
 }
 
 static bool
@@ -106,7 +106,7 @@ max_clock_lead_valid(const char *text)
  * was set before in a way that would not be carried over.
  */
 void
-fu_settings_init(void)
+fuuid_settings_init(void)
 {
 	static const SettingRule rules[] = {
 		{"fast_uuid.allowed_sources", true, NULL},
@@ -120,7 +120,7 @@ fu_settings_init(void)
 
 	int			flag;
 
-	fu_placeholders_check(rules, lengthof(rules));
+	fuuid_placeholders_check(rules, lengthof(rules));
 
 	/*
 	 * A warning below, of a misspelt setting, must not end in the error of a
@@ -128,7 +128,7 @@ fu_settings_init(void)
 	 */
 	HOLD_INTERRUPTS();
 	defining = true;
-	flag = fu_placeholders_flag();
+	flag = fuuid_placeholders_flag();
 
 	/* Before the source, which is checked against it. */
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
@@ -136,70 +136,70 @@ fu_settings_init(void)
 							   "A list of names with commas. Any other source is refused, by fast_uuid.source and as an argument. "
 							   "A list with a wrong name allows nothing. "
 							   "Does not change fast_uuid.source: set that to an allowed one.",
-							   &fu_allowed_text,
-							   MemoryContextStrdup(TopMemoryContext, fu_entropy_names(FU_ENTROPY_ALL)),
+							   &fuuid_allowed_text,
+							   MemoryContextStrdup(TopMemoryContext, fuuid_entropy_names(FUUID_ENTROPY_ALL)),
 							   PGC_SUSET, GUC_LIST_INPUT | flag,
-							   fu_allowed_check, fu_allowed_assign, NULL);
+							   fuuid_allowed_check, fuuid_allowed_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.source",
 							   "Entropy source of generated UUIDs.",
 							   "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
-							   "\"xorshift128+\" is not: who sees a few values can calculate the others.",
-							   &fu_source_text,
-							   fu_entropy_sources[fu_entropy_default()]->name,
+							   "\"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
+							   &fuuid_source_text,
+							   fuuid_entropy_sources[fuuid_entropy_default()]->name,
 							   PGC_USERSET, flag,
-							   fu_source_check, fu_source_assign, fu_source_show);
+							   fuuid_source_check, fuuid_source_assign, fuuid_source_show);
 
 	DefineCustomIntVariable("fast_uuid.buffer_size",
 							"Random bytes fetched ahead from an entropy source.",
-							"A value takes 8 bytes. The first fetch of a session is 64 bytes, "
+							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, "
 							"each further one twice as large, up to this size. "
-							"With 0 every value asks the source.",
-							&fu_buffer_size,
-							FU_BUFFER_SIZE_DEFAULT, 0, FU_BUFFER_SIZE_MAX,
+							"0 disables the buffer: each UUID asks the source.",
+							&fuuid_buffer_size,
+							FUUID_BUFFER_SIZE_DEFAULT, 0, FUUID_BUFFER_SIZE_MAX,
 							PGC_USERSET, GUC_UNIT_BYTE | flag,
 							NULL, buffer_size_assign, NULL);
 
 	DefineCustomBoolVariable("fast_uuid.vdso",
 							 "Calls getrandom through the kernel's vDSO where it has one.",
 							 "Off: \"getrandom\" makes a system call for every fetch.",
-							 &fu_vdso,
+							 &fuuid_vdso,
 							 true,
 							 PGC_USERSET, flag,
 							 NULL, vdso_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.seed",
 							   "64-bit seed of \"xorshift128+\".",
-							   "For test data that can be made again: who knows the seed knows the "
-							   "random bits, and two sessions with one seed draw the same. Taken from "
+							   "For reproducible test data: anyone who knows the seed knows the "
+							   "random bits, and two sessions with the same seed draw the same. Taken from "
 							   "SET alone, not from a file, a database or a role. "
 							   "Empty: seeded from strong entropy.",
 							   &seed_text,
 							   "",
 							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | flag,
-							   fu_seed_check, fu_seed_assign, NULL);
+							   fuuid_seed_check, fuuid_seed_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.ordering",
-							   "Sessions among which each UUID is greater than all earlier ones.",
-							   "\"session\": the values of this session. \"cluster\": those of all sessions "
-							   "under this setting; before PostgreSQL 17 it needs fast_uuid in shared_preload_libraries.",
-							   &fu_ordering_text,
+							   "Sessions among which generated UUIDs are monotonic.",
+							   "\"session\": the UUIDs of this session. \"instance\": those of all sessions that use "
+							   "this value; before PostgreSQL 17 it requires fast_uuid in shared_preload_libraries.",
+							   &fuuid_ordering_text,
 							   "session",
 							   PGC_USERSET, flag,
-							   fu_ordering_check, fu_ordering_assign, fu_ordering_show);
+							   fuuid_ordering_check, fuuid_ordering_assign, fuuid_ordering_show);
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
-							"How far the time in new UUIDs may lead a clock that was set back.",
-							"Where the clock was set back, values go on from the latest one. An error "
-							"is raised once they would lead the clock by more than this, and by a "
-							"millisecond at least. -1: no limit.",
-							&fu_max_clock_lead,
+							"How far the time in new UUIDs may be ahead of a clock that stepped backwards.",
+							"After a backward step generated UUIDs continue from the latest one. An error "
+							"is raised if they would be ahead of the clock by more than this, and by at least "
+							"a millisecond. -1 disables the limit.",
+							&fuuid_max_clock_lead,
 							-1, -1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS | flag,
 							NULL, NULL, NULL);
 
 	defining = false;
-	fu_placeholders_taken_over(rules, lengthof(rules));
+	fuuid_placeholders_taken_over(rules, lengthof(rules));
 	MarkGUCPrefixReserved("fast_uuid");
 	RESUME_INTERRUPTS();
 }

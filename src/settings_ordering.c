@@ -4,16 +4,16 @@
  */
 #include "postgres.h"
 
-#include "ordering.h"
+#include "ordering_instance.h"
 #include "settings.h"
 #include "settings_hooks.h"
 
-char	   *fu_ordering_text;
+char	   *fuuid_ordering_text;
 
 /* Names of the orders, as in OrderingScope. */
-static const char *const ordering_names[FU_ORDERING_UNKNOWN] = {
-	[FU_ORDERING_SESSION] = "session",
-	[FU_ORDERING_CLUSTER] = "cluster",
+static const char *const ordering_names[FUUID_ORDERING_UNKNOWN] = {
+	[FUUID_ORDERING_SESSION] = "session",
+	[FUUID_ORDERING_INSTANCE] = "instance",
 };
 
 /*
@@ -22,9 +22,9 @@ static const char *const ordering_names[FU_ORDERING_UNKNOWN] = {
 static OrderingScope
 ordering_by_name(const char *name)
 {
-	OrderingScope scope = FU_ORDERING_SESSION;
+	OrderingScope scope = FUUID_ORDERING_SESSION;
 
-	while (scope < FU_ORDERING_UNKNOWN && pg_strcasecmp(ordering_names[scope], name) != 0)
+	while (scope < FUUID_ORDERING_UNKNOWN && pg_strcasecmp(ordering_names[scope], name) != 0)
 		scope++;
 	return scope;
 }
@@ -35,17 +35,17 @@ ordering_by_name(const char *name)
 static const char *
 available_orderings(void)
 {
-	return psprintf("%s, %s", ordering_names[FU_ORDERING_SESSION], ordering_names[FU_ORDERING_CLUSTER]);
+	return psprintf("%s, %s", ordering_names[FUUID_ORDERING_SESSION], ordering_names[FUUID_ORDERING_INSTANCE]);
 }
 
 bool
-fu_ordering_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
+fuuid_ordering_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
 {
-	if (ordering_by_name(*newval) != FU_ORDERING_UNKNOWN)
+	if (ordering_by_name(*newval) != FUUID_ORDERING_UNKNOWN)
 		return true;
-	if (fu_setting_must_keep(source))
+	if (fuuid_setting_must_keep(source))
 	{
-		fu_setting_warn_of_mistake("fast_uuid.ordering", *newval, "There is no order of that name.");
+		fuuid_setting_warn_of_mistake("fast_uuid.ordering", *newval, "There is no order of that name.");
 		return true;
 	}
 	GUC_check_errhint("Available values: %s.", available_orderings());
@@ -53,29 +53,29 @@ fu_ordering_check(char **newval, void **extra pg_attribute_unused(), GucSource s
 }
 
 /*
- * Values that this backend has made so far precede those under cluster order.
+ * Values that this backend has made so far precede those under instance order.
  */
 void
-fu_ordering_assign(const char *newval, void *extra pg_attribute_unused())
+fuuid_ordering_assign(const char *newval, void *extra pg_attribute_unused())
 {
 	OrderingScope scope = ordering_by_name(newval);
 
-	if (scope == FU_ORDERING_CLUSTER && fu_ordering_scope != FU_ORDERING_CLUSTER)
-		fu_cluster_follow(fu_ordering_last_ns);
-	fu_ordering_scope = scope;
+	if (scope == FUUID_ORDERING_INSTANCE && fuuid_ordering_scope != FUUID_ORDERING_INSTANCE)
+		fuuid_instance_set_lower_bound(fuuid_ordering_last_ns);
+	fuuid_ordering_scope = scope;
 }
 
 const char *
-fu_ordering_show(void)
+fuuid_ordering_show(void)
 {
-	return fu_ordering_scope == FU_ORDERING_UNKNOWN ? fu_ordering_text : ordering_names[fu_ordering_scope];
+	return fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN ? fuuid_ordering_text : ordering_names[fuuid_ordering_scope];
 }
 
 /*
  * Raise the error for a fast_uuid.ordering that names none.
  */
 void
-fu_settings_unknown_ordering(void)
+fuuid_settings_unknown_ordering(void)
 {
-	fu_setting_fail_unknown("ordering", fu_ordering_text, "fast_uuid.ordering", available_orderings());
+	fuuid_setting_fail_unknown("ordering", fuuid_ordering_text, "fast_uuid.ordering", available_orderings());
 }

@@ -37,7 +37,7 @@ parse_seed(const char *text, uint64 *seed)
  * goes on from where it was instead of repeating its numbers.
  */
 bool
-fu_seed_check(char **newval, void **extra, GucSource source)
+fuuid_seed_check(char **newval, void **extra, GucSource source)
 {
 	XorshiftGenerator *generator;
 	uint64		seed = 0;
@@ -47,7 +47,7 @@ fu_seed_check(char **newval, void **extra, GucSource source)
 		return true;
 
 	malformed = !parse_seed(*newval, &seed);
-	if (malformed && !fu_setting_must_keep(source))
+	if (malformed && !fuuid_setting_must_keep(source))
 	{
 		GUC_check_errdetail("A seed is a whole number from 0 to 18446744073709551615, "
 							"or 0x and hexadecimal digits up to 0xffffffffffffffff.");
@@ -61,17 +61,17 @@ fu_seed_check(char **newval, void **extra, GucSource source)
 	generator->seed = seed;
 	if (malformed)
 		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "fast_uuid.seed is no number of 64 bits; it was set %s.", fu_setting_origin(source));
+				 "fast_uuid.seed is no number of 64 bits; it was set %s.", fuuid_setting_origin(source));
 	else if (source < PGC_S_INTERACTIVE)
 		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "fast_uuid.seed was set %s; a seed is taken from SET alone.", fu_setting_origin(source));
+				 "fast_uuid.seed was set %s; a seed is taken from SET alone.", fuuid_setting_origin(source));
 	*extra = generator;
 	return true;
 }
 
 void
-fu_seed_assign(const char *newval pg_attribute_unused(), void *extra)
+fuuid_seed_assign(const char *newval pg_attribute_unused(), void *extra)
 {
-	fu_xorshift_use(extra);
-	fu_entropy_discard();
+	fuuid_xorshift_use(extra);
+	fuuid_entropy_discard();
 }

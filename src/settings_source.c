@@ -11,19 +11,19 @@
 #include "settings_hooks.h"
 #include "utils/varlena.h"
 
-int			fu_source = FU_ENTROPY_UNKNOWN;
-uint32		fu_allowed_sources = FU_ENTROPY_ALL;
+int			fuuid_source = FUUID_ENTROPY_UNKNOWN;
+uint32		fuuid_allowed_sources = FUUID_ENTROPY_ALL;
 
-char	   *fu_source_text;
-char	   *fu_allowed_text;
+char	   *fuuid_source_text;
+char	   *fuuid_allowed_text;
 
 /*
  * Raise the error for a fast_uuid.source that names none.
  */
 void
-fu_settings_unknown_source(void)
+fuuid_settings_unknown_source(void)
 {
-	fu_setting_fail_unknown("entropy source", fu_source_text, "fast_uuid.source", fu_entropy_names(FU_ENTROPY_ALL));
+	fuuid_setting_fail_unknown("entropy source", fuuid_source_text, "fast_uuid.source", fuuid_entropy_names(FUUID_ENTROPY_ALL));
 }
 
 /*
@@ -31,34 +31,34 @@ fu_settings_unknown_source(void)
  * for each call to find out; who sets it by hand learns of it at once.
  */
 bool
-fu_source_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
+fuuid_source_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
 {
-	int			index = fu_entropy_lookup(*newval, strlen(*newval));
+	int			index = fuuid_entropy_lookup(*newval, strlen(*newval));
 	const char *why;
 
-	if (fu_setting_must_keep(source))
+	if (fuuid_setting_must_keep(source))
 	{
 		if (index < 0)
-			fu_setting_warn_of_mistake("fast_uuid.source", *newval, "There is no entropy source of that name.");
+			fuuid_setting_warn_of_mistake("fast_uuid.source", *newval, "There is no entropy source of that name.");
 		return true;
 	}
 
 	if (index < 0)
 	{
-		GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
+		GUC_check_errhint("Available values: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
 		return false;
 	}
-	if (source == PGC_S_SESSION && !(fu_allowed_sources >> index & 1))
+	if (source == PGC_S_SESSION && !(fuuid_allowed_sources >> index & 1))
 	{
 		GUC_check_errcode(ERRCODE_INSUFFICIENT_PRIVILEGE);
-		GUC_check_errmsg(FU_NOT_ALLOWED_MESSAGE, fu_entropy_sources[index]->name);
-		GUC_check_errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources));
+		GUC_check_errmsg(FUUID_NOT_ALLOWED_MESSAGE, fuuid_entropy_sources[index]->name);
+		GUC_check_errhint(FUUID_NOT_ALLOWED_HINT, fuuid_entropy_names(fuuid_allowed_sources));
 		return false;
 	}
-	if (!fu_entropy_sources[index]->available(&why))
+	if (!fuuid_entropy_sources[index]->available(&why))
 	{
 		GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
-		GUC_check_errmsg(FU_NOT_AVAILABLE_MESSAGE, fu_entropy_sources[index]->name);
+		GUC_check_errmsg(FUUID_NOT_AVAILABLE_MESSAGE, fuuid_entropy_sources[index]->name);
 		GUC_check_errdetail("%s", why);
 		return false;
 	}
@@ -66,20 +66,20 @@ fu_source_check(char **newval, void **extra pg_attribute_unused(), GucSource sou
 }
 
 void
-fu_source_assign(const char *newval, void *extra pg_attribute_unused())
+fuuid_source_assign(const char *newval, void *extra pg_attribute_unused())
 {
-	int			index = fu_entropy_lookup(newval, strlen(newval));
+	int			index = fuuid_entropy_lookup(newval, strlen(newval));
 
-	fu_source = index >= 0 ? index : FU_ENTROPY_UNKNOWN;
+	fuuid_source = index >= 0 ? index : FUUID_ENTROPY_UNKNOWN;
 }
 
 /*
  * Case does not matter in a name; show it as it is listed.
  */
 const char *
-fu_source_show(void)
+fuuid_source_show(void)
 {
-	return fu_source == FU_ENTROPY_UNKNOWN ? fu_source_text : fu_entropy_sources[fu_source]->name;
+	return fuuid_source == FUUID_ENTROPY_UNKNOWN ? fuuid_source_text : fuuid_entropy_sources[fuuid_source]->name;
 }
 
 /*
@@ -102,7 +102,7 @@ parse_sources(const char *list, const char **wrong)
 	foreach(cell, names)
 	{
 		const char *name = lfirst(cell);
-		int			index = fu_entropy_lookup(name, strlen(name));
+		int			index = fuuid_entropy_lookup(name, strlen(name));
 
 		if (index < 0)
 		{
@@ -118,19 +118,19 @@ parse_sources(const char *list, const char **wrong)
  * Check the list of allowed sources; the set of them is the setting's "extra".
  */
 bool
-fu_allowed_check(char **newval, void **extra, GucSource source)
+fuuid_allowed_check(char **newval, void **extra, GucSource source)
 {
 	const char *wrong;
 	uint32		allowed = parse_sources(*newval, &wrong);
 
-	if (wrong != NULL && !fu_setting_must_keep(source))
+	if (wrong != NULL && !fuuid_setting_must_keep(source))
 	{
 		GUC_check_errdetail("%s", wrong);
-		GUC_check_errhint("Available values: %s.", fu_entropy_names(FU_ENTROPY_ALL));
+		GUC_check_errhint("Available values: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
 		return false;
 	}
 	if (wrong != NULL)
-		fu_setting_warn_of_mistake("fast_uuid.allowed_sources", *newval, wrong);
+		fuuid_setting_warn_of_mistake("fast_uuid.allowed_sources", *newval, wrong);
 
 	*extra = guc_malloc(LOG, sizeof(uint32));
 	if (*extra == NULL)
@@ -143,27 +143,27 @@ fu_allowed_check(char **newval, void **extra, GucSource source)
  * Raise the error for a source that fast_uuid.allowed_sources leaves out.
  */
 void
-fu_settings_not_allowed(const char *source)
+fuuid_settings_not_allowed(const char *source)
 {
 	const char *wrong;
 
-	(void) parse_sources(fu_allowed_text, &wrong);
+	(void) parse_sources(fuuid_allowed_text, &wrong);
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg(FU_NOT_ALLOWED_MESSAGE, source),
+			 errmsg(FUUID_NOT_ALLOWED_MESSAGE, source),
 			 wrong == NULL ? 0 :
 			 errdetail("%s fast_uuid.allowed_sources was set %s; a wrong list allows nothing.",
-					   wrong, fu_setting_origin(fu_setting_source("fast_uuid.allowed_sources"))),
-			 errhint(FU_NOT_ALLOWED_HINT, fu_entropy_names(fu_allowed_sources))));
+					   wrong, fuuid_setting_origin(fuuid_setting_source("fast_uuid.allowed_sources"))),
+			 errhint(FUUID_NOT_ALLOWED_HINT, fuuid_entropy_names(fuuid_allowed_sources))));
 }
 
 /*
- * What is staged from a source that is no longer allowed must not be used, so
- * that calls need to look at the fence only when they refill.
+ * What is buffered from a source that is no longer allowed must not be used, so
+ * that calls need to look at the allowlist only when they refill.
  */
 void
-fu_allowed_assign(const char *newval pg_attribute_unused(), void *extra)
+fuuid_allowed_assign(const char *newval pg_attribute_unused(), void *extra)
 {
-	fu_allowed_sources = *(uint32 *) extra;
-	fu_entropy_discard();
+	fuuid_allowed_sources = *(uint32 *) extra;
+	fuuid_entropy_discard();
 }

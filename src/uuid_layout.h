@@ -16,31 +16,31 @@
  *
  *	  Pure: no palloc, no ereport, no server globals.
  */
-#ifndef FU_UUID_LAYOUT_H
-#define FU_UUID_LAYOUT_H
+#ifndef FUUID_UUID_LAYOUT_H
+#define FUUID_UUID_LAYOUT_H
 
 #include "port/pg_bswap.h"
 
-#define FU_UUID_LEN			16
-#define FU_FRACTION_BITS	20
-#define FU_RANDOM_BITS		54
-#define FU_MS_PER_S			1000
-#define FU_NS_PER_MS		UINT64CONST(1000000)
-#define FU_NS_PER_S			UINT64CONST(1000000000)
+#define FUUID_UUID_LEN			16
+#define FUUID_FRACTION_BITS	20
+#define FUUID_RANDOM_BITS		54
+#define FUUID_MS_PER_S			1000
+#define FUUID_NS_PER_MS		UINT64CONST(1000000)
+#define FUUID_NS_PER_S			UINT64CONST(1000000000)
 
 /* The fixed bits, in the first and the second 8 bytes. */
-#define FU_VERSION_7		UINT64CONST(0x7000)
-#define FU_VARIANT_RFC		UINT64CONST(0x8000000000000000)
-#define FU_VARIANT_BIT		UINT64CONST(0x4000000000000000)
+#define FUUID_VERSION_7		UINT64CONST(0x7000)
+#define FUUID_VARIANT_RFC		UINT64CONST(0x8000000000000000)
+#define FUUID_VARIANT_BIT		UINT64CONST(0x4000000000000000)
 
 /* First millisecond since 1970 that does not fit in 48 bits (year 10889). */
-#define FU_UNIX_MS_END		(INT64CONST(1) << 48)
+#define FUUID_UNIX_MS_END		(INT64CONST(1) << 48)
 
 /*
  * Write two words as the 16 bytes, most significant first.
  */
 static inline void
-fu_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
+fuuid_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
 {
 	high = pg_hton64(high);
 	low = pg_hton64(low);
@@ -52,7 +52,7 @@ fu_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
  * Word of bytes 0-7 or 8-15.
  */
 static inline uint64
-fu_uuid_read(const unsigned char *word)
+fuuid_uuid_read(const unsigned char *word)
 {
 	uint64		value;
 
@@ -71,37 +71,37 @@ fu_uuid_read(const unsigned char *word)
  * fraction: both are the integer parts of nsec / 10^6, the latter times 2^20.
  */
 static inline void
-fu_uuid_encode(unsigned char *uuid, uint64 sec, uint32 nsec, uint64 random)
+fuuid_uuid_encode(unsigned char *uuid, uint64 sec, uint32 nsec, uint64 random)
 {
-	uint64		ms_and_fraction = ((uint64) nsec << FU_FRACTION_BITS) / FU_NS_PER_MS;
-	uint64		unix_ms = sec * FU_MS_PER_S + (ms_and_fraction >> FU_FRACTION_BITS);
+	uint64		ms_and_fraction = ((uint64) nsec << FUUID_FRACTION_BITS) / FUUID_NS_PER_MS;
+	uint64		unix_ms = sec * FUUID_MS_PER_S + (ms_and_fraction >> FUUID_FRACTION_BITS);
 
-	fu_uuid_write(uuid,
-				  unix_ms << 16 | FU_VERSION_7 | (ms_and_fraction >> 8 & 0xFFF),
-				  FU_VARIANT_RFC | (ms_and_fraction & 0xFF) << FU_RANDOM_BITS |
-				  (random & ((UINT64CONST(1) << FU_RANDOM_BITS) - 1)));
+	fuuid_uuid_write(uuid,
+				  unix_ms << 16 | FUUID_VERSION_7 | (ms_and_fraction >> 8 & 0xFFF),
+				  FUUID_VARIANT_RFC | (ms_and_fraction & 0xFF) << FUUID_RANDOM_BITS |
+				  (random & ((UINT64CONST(1) << FUUID_RANDOM_BITS) - 1)));
 }
 
 /*
  * Write the smallest, or the largest, version 7 UUID of a millisecond.
  */
 static inline void
-fu_uuid_min(unsigned char *uuid, uint64 unix_ms)
+fuuid_uuid_min(unsigned char *uuid, uint64 unix_ms)
 {
-	fu_uuid_write(uuid, unix_ms << 16 | FU_VERSION_7, FU_VARIANT_RFC);
+	fuuid_uuid_write(uuid, unix_ms << 16 | FUUID_VERSION_7, FUUID_VARIANT_RFC);
 }
 
 static inline void
-fu_uuid_max(unsigned char *uuid, uint64 unix_ms)
+fuuid_uuid_max(unsigned char *uuid, uint64 unix_ms)
 {
-	fu_uuid_write(uuid, unix_ms << 16 | FU_VERSION_7 | 0xFFF, FU_VARIANT_RFC | (FU_VARIANT_BIT - 1));
+	fuuid_uuid_write(uuid, unix_ms << 16 | FUUID_VERSION_7 | 0xFFF, FUUID_VARIANT_RFC | (FUUID_VARIANT_BIT - 1));
 }
 
 /*
  * Is it of version 7 and of the RFC's variant?
  */
 static inline bool
-fu_uuid_is_v7(const unsigned char *uuid)
+fuuid_uuid_is_v7(const unsigned char *uuid)
 {
 	return uuid[6] >> 4 == 7 && uuid[8] >> 6 == 2;
 }
@@ -110,9 +110,9 @@ fu_uuid_is_v7(const unsigned char *uuid)
  * Milliseconds since 1970-01-01 UTC.
  */
 static inline uint64
-fu_uuid_unix_ms(const unsigned char *uuid)
+fuuid_uuid_unix_ms(const unsigned char *uuid)
 {
-	return fu_uuid_read(uuid) >> 16;
+	return fuuid_uuid_read(uuid) >> 16;
 }
 
 /*
@@ -120,14 +120,14 @@ fu_uuid_unix_ms(const unsigned char *uuid)
  * here, just those.  Of another generator's, what its bits in that place say.
  */
 static inline uint32
-fu_uuid_sub_ns(const unsigned char *uuid)
+fuuid_uuid_sub_ns(const unsigned char *uuid)
 {
-	uint64		fraction = (fu_uuid_read(uuid) & 0xFFF) << 8 |
-		(fu_uuid_read(uuid + 8) >> FU_RANDOM_BITS & 0xFF);
-	uint64		sub_ns = (fraction * FU_NS_PER_MS + (1 << FU_FRACTION_BITS) - 1) >> FU_FRACTION_BITS;
+	uint64		fraction = (fuuid_uuid_read(uuid) & 0xFFF) << 8 |
+		(fuuid_uuid_read(uuid + 8) >> FUUID_RANDOM_BITS & 0xFF);
+	uint64		sub_ns = (fraction * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS;
 
 	/* The two largest fractions are those of no nanosecond. */
-	return Min(sub_ns, FU_NS_PER_MS - 1);
+	return Min(sub_ns, FUUID_NS_PER_MS - 1);
 }
 
-#endif							/* FU_UUID_LAYOUT_H */
+#endif							/* FUUID_UUID_LAYOUT_H */

@@ -5,8 +5,8 @@
  *	  Pure: nothing of the server, so that the lookup can be tested with another
  *	  C library than the server's.  Linux only.
  */
-#ifndef FU_VDSO_GETRANDOM_H
-#define FU_VDSO_GETRANDOM_H
+#ifndef FUUID_VDSO_GETRANDOM_H
+#define FUUID_VDSO_GETRANDOM_H
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -49,4 +49,4 @@ vdso_find_getrandom(VdsoParams *params)
 	return function;
 }
 
-#endif							/* FU_VDSO_GETRANDOM_H */
+#endif							/* FUUID_VDSO_GETRANDOM_H */

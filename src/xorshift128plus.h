@@ -7,8 +7,8 @@
  *
  *	  Pure: no palloc, no ereport, no server globals.
  */
-#ifndef FU_XORSHIFT128PLUS_H
-#define FU_XORSHIFT128PLUS_H
+#ifndef FUUID_XORSHIFT128PLUS_H
+#define FUUID_XORSHIFT128PLUS_H
 
 /* 128 bits that must not all be zero. */
 typedef struct Xorshift128Plus
@@ -131,4 +131,4 @@ xorshift128plus_jump(Xorshift128Plus *g, uint64 streams)
 	xorshift128plus_apply(g, power);
 }
 
-#endif							/* FU_XORSHIFT128PLUS_H */
+#endif							/* FUUID_XORSHIFT128PLUS_H */

@@ -9,19 +9,19 @@
  *
  *	  Pure: no palloc, no ereport, no server globals.
  */
-#ifndef FU_XORSHIFT_LANES_H
-#define FU_XORSHIFT_LANES_H
+#ifndef FUUID_XORSHIFT_LANES_H
+#define FUUID_XORSHIFT_LANES_H
 
 #include "little_endian.h"
 #include "xorshift128plus.h"
 
-#define FU_XORSHIFT_LANES 8
+#define FUUID_XORSHIFT_LANES 8
 
 typedef struct XorshiftLanes
 {
-	uint64		s0[FU_XORSHIFT_LANES];
-	uint64		s1[FU_XORSHIFT_LANES];
-	uint64		row[FU_XORSHIFT_LANES]; /* the latest words of all lanes */
+	uint64		s0[FUUID_XORSHIFT_LANES];
+	uint64		s1[FUUID_XORSHIFT_LANES];
+	uint64		row[FUUID_XORSHIFT_LANES]; /* the latest words of all lanes */
 	uint32		row_next;		/* first word of "row" not drawn yet */
 } XorshiftLanes;
 
@@ -31,13 +31,13 @@ typedef struct XorshiftLanes
 static inline void
 xorshift_lanes_start(XorshiftLanes *lanes, Xorshift128Plus seed)
 {
-	for (int k = 0; k < FU_XORSHIFT_LANES; k++)
+	for (int k = 0; k < FUUID_XORSHIFT_LANES; k++)
 	{
 		lanes->s0[k] = seed.s[0];
 		lanes->s1[k] = seed.s[1];
 		xorshift128plus_apply(&seed, xorshift128plus_stream);
 	}
-	lanes->row_next = FU_XORSHIFT_LANES;
+	lanes->row_next = FUUID_XORSHIFT_LANES;
 }
 
 /*
@@ -48,18 +48,18 @@ xorshift_lanes_start(XorshiftLanes *lanes, Xorshift128Plus seed)
 static inline void
 xorshift_lanes_rows(XorshiftLanes *lanes, uint8 *buf, size_t rows)
 {
-	uint64		a[FU_XORSHIFT_LANES];
-	uint64		b[FU_XORSHIFT_LANES];
+	uint64		a[FUUID_XORSHIFT_LANES];
+	uint64		b[FUUID_XORSHIFT_LANES];
 
 	memcpy(a, lanes->s0, sizeof(a));
 	memcpy(b, lanes->s1, sizeof(b));
 	for (; rows > 0; rows--, buf += sizeof(a))
 	{
-		for (int k = 0; k < FU_XORSHIFT_LANES; k++)
+		for (int k = 0; k < FUUID_XORSHIFT_LANES; k++)
 		{
 			uint64		s1 = a[k];
 			uint64		s0 = b[k];
-			uint64		word = fu_le64(s0 + s1);
+			uint64		word = fuuid_le64(s0 + s1);
 
 			memcpy(buf + k * sizeof(word), &word, sizeof(word));
 			a[k] = s0;
@@ -81,7 +81,7 @@ xorshift_lanes_fill(XorshiftLanes *lanes, uint8 *buf, size_t len)
 
 	while (len > 0)
 	{
-		if (lanes->row_next == FU_XORSHIFT_LANES)
+		if (lanes->row_next == FUUID_XORSHIFT_LANES)
 		{
 			size_t		rows = len / row_size;
 
@@ -100,4 +100,4 @@ xorshift_lanes_fill(XorshiftLanes *lanes, uint8 *buf, size_t len)
 	}
 }
 
-#endif							/* FU_XORSHIFT_LANES_H */
+#endif							/* FUUID_XORSHIFT_LANES_H */

@@ -1,7 +1,7 @@
 /*
  * draw_in_postmaster.c
  *	  Makes a value from each entropy source when it is preloaded, so that the
- *	  postmaster forks with random bytes staged and a generator started.
+ *	  postmaster forks with random bytes buffered and a generator started.
  */
 #include "postgres.h"
 

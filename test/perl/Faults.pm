@@ -120,7 +120,7 @@ sub stop_faulty_node
 }
 
 # A session that fetches every value's randomness by itself, so that nothing
-# staged hides a fault.
+# buffered hides a fault.
 sub session_of
 {
 	my ($node, $settings) = @_;
@@ -270,13 +270,13 @@ sub check_failing
 	$session->query_safe("SELECT $stop");
 	is($session->query_safe('SELECT count(*) FROM made'), 0, "$name: none of its rows stays");
 
-	# With values staged, those that were fetched before the fault are good.
+	# With values buffered, those that were fetched before the fault are good.
 	$session->query_safe('SET fast_uuid.buffer_size = 4096');
 	check_working($session, $source, "$name: with a buffer");
 	$session->query_safe("SELECT $start");
 	my $fetched = bytes($session, $source);
 	my $made    = $session->query_safe("SELECT made_before_failure('$source')");
-	ok($made > 0 && $made < 512, "$name: no more is handed out than what was staged ($made)");
+	ok($made > 0 && $made < 512, "$name: no more is handed out than what was buffered ($made)");
 	is($session->query_safe("SELECT made_before_failure('$source')"), 0, "$name: nothing after that");
 	is(bytes($session, $source), $fetched, "$name: nothing was fetched");
 	$session->query_safe("SELECT $stop");

@@ -74,7 +74,7 @@ SELECT is_strict(name) FROM unnest(ARRAY['uuidv7_fast_min', 'uuidv7_fast_max', '
 SELECT function_privs_are('fast_uuid_benchmark', ARRAY['integer'], 'public', ARRAY[]::text[]);
 SELECT function_privs_are('fast_uuid_sources', ARRAY[]::text[], 'public', ARRAY['EXECUTE']);
 
--- the fence, for every source
+-- the allowlist, for every source
 SELECT set_config('fast_uuid.allowed_sources', 'openssl', true);
 SELECT throws_ok(format('SELECT uuidv7_fast(%L)', source), '42501',
                  format('entropy source "%s" is not allowed', source), source || ' as argument')

@@ -1,6 +1,6 @@
 -- What a DBA can see: sources, this session's statistics, the benchmark.
 \c -
-SELECT name, cryptographic, available, allowed, current, why_not FROM fast_uuid_sources();
+SELECT name, cryptographic, available, allowed, current, reason FROM fast_uuid_sources();
 SELECT name, implementation ~ CASE name
          WHEN 'openssl' THEN '^OpenSSL .*, ([A-Z]+-DRBG from provider "\w+"|FIPS mode (on|off))$'
          WHEN 'getrandom' THEN '^(vDSO|system call)$'
@@ -15,16 +15,16 @@ SELECT name, current, CASE WHEN name IN ('getrandom', 'xorshift128+') THEN imple
 
 -- refills: 64 bytes at first, doubling to the size of the buffer
 \c -
--- (whether there is a cluster to speak of depends on the server)
-SELECT * FROM fast_uuid_stats() WHERE name <> 'cluster';
+-- (whether there is a instance to speak of depends on the server)
+SELECT * FROM fast_uuid_stats() WHERE name <> 'instance';
 SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9);
 SELECT count(uuidv7_fast('getrandom')) FROM generate_series(1, 10000);
 SET fast_uuid.buffer_size = 100;
 SELECT count(uuidv7_fast('xorshift128+')) FROM generate_series(1, 100);
 SET fast_uuid.buffer_size = 0;
 SELECT cardinality(uuidv7_fast_array(33, 'openssl'));
-SELECT kind, name, refills, bytes, set_backs, lead < interval '1 ms' AS no_lead, largest_lead < interval '1 ms' AS never_a_lead
-  FROM fast_uuid_stats() WHERE name <> 'cluster';
+SELECT kind, name, refills, bytes, backward_steps, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
+  FROM fast_uuid_stats() WHERE name <> 'instance';
 
 -- the benchmark: a row for each source, implementation and size
 SELECT source, count(*) = 4 * count(DISTINCT implementation) AS four_sizes,

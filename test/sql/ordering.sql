@@ -3,7 +3,7 @@
 \c -
 SELECT uuidv7_fast() IS NOT NULL AS library_loaded;
 SET fast_uuid.ordering = 'instance';
-SET fast_uuid.ordering = 'Cluster';
+SET fast_uuid.ordering = 'Instance';
 SHOW fast_uuid.ordering;
 RESET fast_uuid.ordering;
 \set VERBOSITY sqlstate
@@ -15,7 +15,7 @@ SET fast_uuid.max_clock_lead = 0;
 -- speed alone never leads the clock
 SELECT count(uuidv7_fast()), count(DISTINCT uuidv7_fast()) FROM generate_series(1, 100000);
 SELECT cardinality(uuidv7_fast_array(1000000));
-SELECT name, set_backs, lead < interval '1 ms' AS no_lead, largest_lead < interval '1 ms' AS never_a_lead
+SELECT name, backward_steps, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
   FROM fast_uuid_stats() WHERE kind = 'ordering' AND name = 'session';
 RESET fast_uuid.max_clock_lead;
 

@@ -100,7 +100,7 @@ SHOW fast_uuid.source;
 SHOW fast_uuid.sauce;
 SELECT uuidv7_fast('openssl') IS NOT NULL AS made;
 SELECT uuidv7_fast('xorshift128+') IS NOT NULL AS made;
-SELECT name, current, why_not FROM fast_uuid_sources() ORDER BY name;
+SELECT name, current, reason FROM fast_uuid_sources() ORDER BY name;
 RESET fast_uuid.source;
 RESET fast_uuid.seed;
 SELECT uuidv7_fast() IS NOT NULL AS made;

@@ -1,5 +1,5 @@
 # Processes that descend from one postmaster never share random bits: backends
-# and parallel workers, with bytes staged and a generator started in the
+# and parallel workers, with bytes buffered and a generator started in the
 # postmaster before the first fork.
 
 use strict;

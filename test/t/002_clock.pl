@@ -1,4 +1,4 @@
-# Order and uniqueness when the server's clock is set back by an hour while
+# Order and uniqueness when the server's clock steps backwards by an hour while
 # sessions are at work, and returned.
 
 use strict;
@@ -48,8 +48,8 @@ sub make
 make('living', 'before');
 make('new 1',  'before');
 set_clock_offset($node, '-3600');
-make('living', 'set back');
-make('new 2',  'set back');
+make('living', 'stepped backwards');
+make('new 2',  'stepped backwards');
 set_clock_offset($node, '+0');
 make('living', 'returned');
 make('new 3',  'returned');
@@ -63,8 +63,8 @@ sub is_true
 }
 
 is_true(
-	q{SELECT max(at) FILTER (WHERE step = 'set back') < min(at) FILTER (WHERE step = 'before') - interval '50 min'
-	    FROM made}, 'the clock was set back by about an hour');
+	q{SELECT max(at) FILTER (WHERE step = 'stepped backwards') < min(at) FILTER (WHERE step = 'before') - interval '50 min'
+	    FROM made}, 'the clock stepped backwards by about an hour');
 is_true(
 	q{SELECT bool_and(id > previous) FROM
 	    (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY n) AS previous FROM made) AS pairs},
@@ -74,7 +74,7 @@ is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM made')
 is_true(
 	q{SELECT bool_and(embedded(id) BETWEEN last AND last + interval '1 s') FROM made,
 	    (SELECT max(embedded(id)) AS last FROM made WHERE session = 'living' AND step = 'before') AS latest
-	   WHERE session = 'living' AND step = 'set back'},
+	   WHERE session = 'living' AND step = 'stepped backwards'},
 	'a living session goes on from its latest value while the clock is behind');
 is_true(
 	q{SELECT bool_and(abs(extract(epoch FROM embedded(id) - at)) < 60) FROM made

@@ -52,14 +52,14 @@ sub count_calls
 	return scalar(() = $lines =~ /^$pattern/mg);
 }
 
-# Fills that hand out this many pieces: 8 pieces at first, doubling to 512.
+# Fills that hand out this many words: 8 words at first, doubling to 512.
 sub refills
 {
-	my ($pieces) = @_;
+	my ($words) = @_;
 	my ($fills, $size) = (0, 8);
-	while ($pieces > 0)
+	while ($words > 0)
 	{
-		$pieces -= $size;
+		$words -= $size;
 		$size *= 2 if $size < 512;
 		$fills++;
 	}

@@ -1,4 +1,4 @@
-# Cluster order across eight sessions while the clock jumps back and forth: of
+# Instance order across eight sessions while the clock jumps back and forth: of
 # any two calls, if the first has returned before the second began, the first
 # value is smaller.  Under session order the same check finds violations.
 #
@@ -30,7 +30,7 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\nw
 start_with_fake_clock($node);
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 
-# Calls of all sessions at once, under a clock that is set back and returned
+# Calls of all sessions at once, under a clock that is stepped backwards and returned
 # until they have ended; the number of pairs out of order.
 sub count_violations
 {
@@ -73,7 +73,7 @@ SELECT count(*) FROM (
  WHERE began IS NOT NULL AND id::text COLLATE "C" <= largest_returned});
 }
 
-is(count_violations('cluster'), 0, 'cluster: no call that began after another has returned got a smaller value');
+is(count_violations('instance'), 0, 'instance: no call that began after another has returned got a smaller value');
 cmp_ok(count_violations('session'), '>', 0, 'session: the same check finds such calls');
 
 $node->stop;

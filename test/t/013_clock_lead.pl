@@ -27,15 +27,15 @@ $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 	set_clock_offset($node, '+3600');
 	my $ahead = $session->query_safe('SELECT uuidv7_fast()');
 	set_clock_offset($node, '+0');
-	my $first = $session->query_safe("SET fast_uuid.ordering = 'cluster'; SELECT uuidv7_fast()");
-	cmp_ok($first, 'gt', $ahead, 'a value under cluster order exceeds the session\'s before');
-	cmp_ok($node->safe_psql('postgres', "SET fast_uuid.ordering = 'cluster'; SELECT uuidv7_fast()"),
+	my $first = $session->query_safe("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast()");
+	cmp_ok($first, 'gt', $ahead, 'a value under instance order exceeds the session\'s before');
+	cmp_ok($node->safe_psql('postgres', "SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast()"),
 		'gt', $first, 'and so do those of other sessions from then on');
 	$session->quit;
 }
 $node->stop;
 
-foreach my $scope ('session', 'cluster')
+foreach my $scope ('session', 'instance')
 {
 	start_with_fake_clock($node);
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid; DROP TABLE IF EXISTS kept;'
@@ -53,7 +53,7 @@ foreach my $scope ('session', 'cluster')
 	# Seconds by which the latest value, and the largest ever, lead the clock.
 	my $leads = sub {
 		return $living->query_safe(
-			"SELECT set_backs, round(extract(epoch FROM lead)), round(extract(epoch FROM largest_lead))"
+			"SELECT backward_steps, round(extract(epoch FROM clock_lead)), round(extract(epoch FROM largest_clock_lead))"
 			  . " FROM fast_uuid_stats() WHERE name = '$scope'");
 	};
 
@@ -67,7 +67,7 @@ foreach my $scope ('session', 'cluster')
 		# A second of waiting more or less may round either way.
 		my @seen = split /\|/, $leads->();
 		my @want = split /\|/, $expected;
-		is($seen[0], $want[0], "$scope, clock at $offset: set back so often");
+		is($seen[0], $want[0], "$scope, clock at $offset: stepped backwards so often");
 		cmp_ok(abs($seen[$_] - $want[$_]), '<=', 30, "$scope, clock at $offset: lead of $want[$_] s") foreach 1, 2;
 		$make->('new ' . $new++);
 		$make->('living');
@@ -78,7 +78,7 @@ foreach my $scope ('session', 'cluster')
 		'36000|36000|t', "$scope: every session kept its order, no value twice");
 	is( $node->safe_psql('postgres', 'SELECT bool_and(id > previous) FROM'
 			  . ' (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM kept) AS pairs'),
-		$scope eq 'cluster' ? 't' : 'f', "$scope: order across sessions as promised");
+		$scope eq 'instance' ? 't' : 'f', "$scope: order across sessions as promised");
 
 	# The living session is ten years ahead now.
 	$living->query_safe("SET fast_uuid.max_clock_lead = '1 h'");
@@ -88,7 +88,7 @@ foreach my $scope ('session', 'cluster')
 		is($living->query("SELECT $call"), '', "$scope: $call makes nothing beyond the limit");
 		like($living->{stderr}, qr/ERROR:  embedded time would lead the clock by more than fast_uuid.max_clock_lead/,
 			"$scope: $call, the error");
-		like($living->{stderr}, qr/DETAIL:  The clock is 31\d{10} ms behind the latest value; allowed are 3600000 ms/,
+		like($living->{stderr}, qr/DETAIL:  The clock is 31\d{10} ms behind the latest value; the limit is 3600000 ms/,
 			"$scope: $call, the lead in the detail");
 		like($living->{stderr}, qr/HINT: .*fast_uuid_reset_ordering\(\)/, "$scope: $call, the way out in the hint");
 	}

@@ -1,5 +1,5 @@
-# Random bits do not stay in the backend's memory: a piece is wiped as it is
-# handed out, and what is staged is wiped when a setting discards it.
+# Random bits do not stay in the backend's memory: a word is wiped as it is
+# handed out, and what is buffered is wiped when a setting discards it.
 #
 # The test reads all memory that is the backend's own (data, heap, stack, what
 # is mapped for it alone) and looks for the random bits of values as they were
@@ -43,8 +43,8 @@ sub private_memory
 	return @parts;
 }
 
-# Bytes 10 to 15 of a value, as they are staged: least significant first.
-sub staged_form
+# Bytes 10 to 15 of a value, as they are buffered: least significant first.
+sub buffered_form
 {
 	my ($id) = @_;
 	return scalar reverse pack('H*', substr($id, 24));
@@ -68,13 +68,13 @@ sub without_stack
 	return grep { $_->[0] ne '[stack]' } @_;
 }
 
-# The pieces behind that one, where it waits.
-sub pieces_behind
+# The words behind that one, where it waits.
+sub words_behind
 {
-	my ($memory, $piece, $count) = @_;
+	my ($memory, $word, $count) = @_;
 	foreach my $content (map { $_->[1] } @$memory)
 	{
-		my $place = index($content, $piece);
+		my $place = index($content, $word);
 		return map { substr($content, $place + 8 * $_, 8) } 1 .. $count if $place >= 0;
 	}
 	return;
@@ -97,7 +97,7 @@ sub check
 {
 	my ($source, $size) = @_;
 	my $name = "$source, buffer of $size bytes";
-	# The first fill is of 8 pieces at most; two are handed out, these wait behind them.
+	# The first fill is of 8 words at most; two are handed out, these wait behind them.
 	my $count = ($size < 64 ? $size / 8 : 8) - 2;
 
 	# A discard: the next fill is the first one again.
@@ -107,29 +107,29 @@ sub check
 	my $first   = $session->query_safe('SELECT uuidv7_fast()');
 	my @memory  = private_memory();
 	my $second  = $session->query_safe('SELECT uuidv7_fast()');
-	my @staged  = private_memory();
-	my @waiting = pieces_behind(\@memory, staged_form($second), $count);
+	my @buffered  = private_memory();
+	my @waiting = words_behind(\@memory, buffered_form($second), $count);
 	$session->query_safe($discard);
 	my @discarded = private_memory();
 	my $third     = $session->query_safe('SELECT uuidv7_fast()');
 
-	is(places_of([ without_stack(@memory) ], staged_form($first)), '', "$name: bits handed out are gone");
-	is(places_of([ without_stack(@staged) ], staged_form($second)), '', "$name: so are the next ones, once handed out");
-	unlike(places_of(\@memory, staged_form($second)), qr/heap|stack/, "$name: before, those are not on heap or stack");
+	is(places_of([ without_stack(@memory) ], buffered_form($first)), '', "$name: bits handed out are gone");
+	is(places_of([ without_stack(@buffered) ], buffered_form($second)), '', "$name: so are the next ones, once handed out");
+	unlike(places_of(\@memory, buffered_form($second)), qr/heap|stack/, "$name: before, those are not on heap or stack");
 	if ($count > 0)
 	{
-		isnt(places_of(\@memory, staged_form($second)), '', "$name: but staged");
-		is(scalar(grep { places_of(\@staged, $_) ne '' } @waiting), $count, "$name: and more wait behind them");
-		unlike(places_of(\@staged, @waiting), qr/heap|stack/, "$name: not on heap or stack");
+		isnt(places_of(\@memory, buffered_form($second)), '', "$name: but buffered");
+		is(scalar(grep { places_of(\@buffered, $_) ne '' } @waiting), $count, "$name: and more wait behind them");
+		unlike(places_of(\@buffered, @waiting), qr/heap|stack/, "$name: not on heap or stack");
 		is(places_of(\@discarded, @waiting), '', "$name: they are wiped when a setting discards them");
-		is(scalar(grep { index($_, staged_form($third)) == 0 } @waiting), 0, "$name: and not used");
+		is(scalar(grep { index($_, buffered_form($third)) == 0 } @waiting), 0, "$name: and not used");
 	}
 
 	my @ids = split /\n/,
 	  $session->query_safe('SELECT unnest(uuidv7_fast_array(5)) UNION ALL SELECT uuidv7_fast_set(5)'
 		  . " UNION ALL SELECT uuidv7_fast(interval '1 hour') UNION ALL SELECT uuidv7_fast_at(now())");
 	is(scalar(@ids), 12, "$name: twelve values of the other functions");
-	is(places_of([ without_stack(private_memory()) ], map { staged_form($_) } @ids), '', "$name: their bits are gone");
+	is(places_of([ without_stack(private_memory()) ], map { buffered_form($_) } @ids), '', "$name: their bits are gone");
 	return;
 }
 

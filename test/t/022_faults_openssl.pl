@@ -38,7 +38,7 @@ check('RAND_bytes without a reason', 'rand 0', 'RAND_bytes failed with OpenSSL e
 check('RAND_bytes', 'rand 2', 'RAND_bytes failed: error retrieving entropy.');
 check('no generator', 'rand none', 'RAND_bytes failed: unable to fetch drbg.');
 
-my $shown = "SELECT available, implementation, why_not FROM fast_uuid_sources() WHERE name = 'openssl'";
+my $shown = "SELECT available, implementation, reason FROM fast_uuid_sources() WHERE name = 'openssl'";
 my $session = session_of($node);
 $session->query_safe("SELECT inject_fault('rand none')");
 is($session->query_safe($shown), 'f||RAND_bytes failed: unable to fetch drbg.', 'without a generator it is not available');

@@ -45,7 +45,7 @@ sub check
 	like(outcome($session, "SET fast_uuid.source = '$source'"),
 		qr/^0A000\|entropy source "\Q$source\E" cannot be used here\|\Q$why\E$/, "$name: $source cannot be set")
 	  if $source ne 'xorshift128+';
-	is($session->query_safe("SELECT coalesce(why_not, 'none') FROM fast_uuid_sources() WHERE name = '$source'"),
+	is($session->query_safe("SELECT coalesce(reason, 'none') FROM fast_uuid_sources() WHERE name = '$source'"),
 		$source eq 'xorshift128+' ? 'none' : $why, "$name: the reason why $source is not available");
 	is($session->query_safe($refilled), 0, "$name: no source is drawn from");
 	$session->query_safe("SELECT $fault{stop}");

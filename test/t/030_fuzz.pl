@@ -123,7 +123,7 @@ sub setting_value
 	  ? join(pick(',', ', '), @sources[0, map { 1 + int rand 3 } 1 .. 3])
 	  : join(pick(',', ', ', ' ', ',,'), map { pick('', '"') . nearly(pick(@sources)) . pick('', '"') } 1 .. 1 + int rand 4)
 	  if $name eq 'allowed_sources';
-	return nearly(pick('session', 'cluster')) if $name eq 'ordering';
+	return nearly(pick('session', 'instance')) if $name eq 'ordering';
 	return nearly(pick('on', 'off', 'true', 'false', 'yes', 'no', '0', '1')) if $name eq 'vdso';
 	return pick('', digits(1 + int rand 21), '18446744073709551615', '18446744073709551616', '0xffffffffffffffff',
 		'0x10000000000000000', '0x', '-1', '+1', ' 1', '0X0' . digits(int rand 17), '0x' . '0' x 20 . 'aF', '1e3', nearly('0x1f'))

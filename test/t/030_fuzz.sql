@@ -57,7 +57,7 @@ BEGIN
       reasons := '{42501}';
     END IF;
   ELSIF setting = 'ordering' THEN
-    IF lower(value COLLATE "C") NOT IN ('session', 'cluster') THEN
+    IF lower(value COLLATE "C") NOT IN ('session', 'instance') THEN
       reasons := '{22023}';
     END IF;
   ELSIF setting = 'seed' THEN
@@ -82,7 +82,7 @@ CREATE FUNCTION allowed() RETURNS text[] LANGUAGE sql AS $$
 -- Are all settings what they can be?
 CREATE FUNCTION settings_are_sound() RETURNS boolean LANGUAGE sql AS $$
   SELECT current_setting('fast_uuid.source') IN ('openssl', 'getrandom', 'urandom', 'xorshift128+')
-     AND current_setting('fast_uuid.ordering') IN ('session', 'cluster')
+     AND current_setting('fast_uuid.ordering') IN ('session', 'instance')
      AND current_setting('fast_uuid.vdso') IN ('on', 'off')
      AND pg_size_bytes(regexp_replace(current_setting('fast_uuid.buffer_size'), '([0-9])B', '\1 bytes')) BETWEEN 0 AND 65536
      AND current_setting('fast_uuid.max_clock_lead') ~ '^(-1|0|[1-9][0-9]*(ms|s|min|h|d))$'

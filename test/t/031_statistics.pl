@@ -153,7 +153,7 @@ my %broken = (
 	  [ 'successors', sub { $_[1] % 20 ? $_[0] : $_[0] & ~(1 << 11) | $good[ $_[1] - 1 ] & 1 << 11 } ],
 	'every 4096 values the tail is the same' =>
 	  [ 'repetitions', sub { $_[1] % 4096 ? $_[0] : $good[0] } ],
-	'the last piece of every 512 is zero' =>
+	'the last word of every 512 is zero' =>
 	  [ 'repetitions', sub { $_[1] % 512 == 511 ? 0 : $_[0] } ],
 	'one fill of 512 is handed out twice' =>
 	  [ 'repetitions', sub { $_[1] >= 1024 && $_[1] < 1536 ? $good[ $_[1] - 512 ] : $_[0] } ],

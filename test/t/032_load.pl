@@ -16,7 +16,7 @@ use Time::HiRes qw(usleep);
 my $clients = 16;
 my $long    = $ENV{SECONDS_PER_SOURCE};
 my $seconds = $long ? int(($long + 1) / 2) : 2;    # of a run
-my @orders  = ('session', 'cluster');
+my @orders  = ('session', 'instance');
 my @sources = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
 my $warm    = $long ? 1000 : 200;    # rows of a backend before its memory counts
 

@@ -55,7 +55,7 @@ sub insert_on_both_sides
 	{
 		foreach my $n (0 .. $#sources)
 		{
-			my $ordering = $n % 2 ? 'cluster' : 'session';
+			my $ordering = $n % 2 ? 'instance' : 'session';
 			push @work,
 			  [
 				$node{$side},
@@ -143,7 +143,7 @@ CREATE PUBLICATION $table } . $way->{publication}->($side));
 	insert_on_both_sides($table, 'clocks right') and wait_for_rows($table, $each);
 	check($table, 'clocks right', $each);
 
-	# Later than any value of cluster order so far.
+	# Later than any value of instance order so far.
 	my $instant = strftime('%Y-%m-%d %H:%M:%S', localtime(time + 5));
 	set_clock_offset($node{$_}, $instant) foreach @sides;
 	my $inserted = insert_on_both_sides($table, 'one standing clock');

@@ -1,6 +1,6 @@
 # A physical standby that is promoted while ids are being made on the primary,
 # whose clock is an hour ahead: the standby makes ids before and after, in the
-# promised order although its own clock is then set back by a minute, and no id
+# promised order although its own clock is then stepped backwards by a minute, and no id
 # is made twice, whichever server made it.  Between the two servers the order is
 # as good as their clocks: every id of the new primary is smaller than those it
 # got from the old one, and nothing fails for it.  Under both orders.
@@ -18,7 +18,7 @@ use FakeClock;
 
 require_fake_clock();
 
-my @scopes = ('session', 'cluster');
+my @scopes = ('session', 'instance');
 
 my $old = PostgreSQL::Test::Cluster->new('old');
 $old->init(allows_streaming => 1);
@@ -115,8 +115,8 @@ sub make_in_turn
 		my $call = ('uuidv7_fast()', '(uuidv7_fast_array(1000))[1000]', "uuidv7_fast('getrandom')")[ $turn / 2 % 3 ];
 		my $id   = $living{$name}->query_safe("SELECT $call");
 
-		# Under cluster order the latest value of any session counts.
-		my $last = \$latest{ $scope eq 'cluster' ? $scope : $name };
+		# Under instance order the latest value of any session counts.
+		my $last = \$latest{ $scope eq 'instance' ? $scope : $name };
 		$violations++ if defined $$last && $id le $$last;
 		$$last = $id;
 	}
@@ -139,12 +139,12 @@ my $insert = sub {
 SET fast_uuid.ordering = '$scope';
 SET fast_uuid.max_clock_lead = '10 min';
 INSERT INTO made (session, counter) SELECT 'new $scope $n', i FROM generate_series(1, 5000) AS i;
-SELECT largest_lead < '10 min', (SELECT bool_and(id > '$latest{cluster}') FROM made WHERE session LIKE 'new cluster%')
+SELECT largest_clock_lead < '10 min', (SELECT bool_and(id > '$latest{instance}') FROM made WHERE session LIKE 'new instance%')
   FROM fast_uuid_stats() WHERE name = '$scope'});
 };
 foreach my $scope (@scopes)
 {
-	is($insert->($scope, $_), $scope eq 'cluster' ? 't|t' : 't|',
+	is($insert->($scope, $_), $scope eq 'instance' ? 't|t' : 't|',
 		"$scope order: new session $_ of the new primary inserts, by that server's clock and order")
 	  foreach 1, 2;
 }

@@ -10,11 +10,11 @@
 static bool
 encodes_to(uint64 unix_ms, uint32 sub_ns, uint64 random, const char *expected)
 {
-	unsigned char uuid[FU_UUID_LEN];
-	char		text[2 * FU_UUID_LEN + 1];
+	unsigned char uuid[FUUID_UUID_LEN];
+	char		text[2 * FUUID_UUID_LEN + 1];
 
-	fu_uuid_encode(uuid, unix_ms / 1000, unix_ms % 1000 * 1000000 + sub_ns, random);
-	for (int i = 0; i < FU_UUID_LEN; i++)
+	fuuid_uuid_encode(uuid, unix_ms / 1000, unix_ms % 1000 * 1000000 + sub_ns, random);
+	for (int i = 0; i < FUUID_UUID_LEN; i++)
 		sprintf(text + 2 * i, "%02x", uuid[i]);
 	if (strcmp(text, expected) == 0)
 		return true;
@@ -26,10 +26,10 @@ encodes_to(uint64 unix_ms, uint32 sub_ns, uint64 random, const char *expected)
 static uint32
 fraction_of(uint32 nsec)
 {
-	unsigned char uuid[FU_UUID_LEN];
+	unsigned char uuid[FUUID_UUID_LEN];
 	uint32		fraction = 0;
 
-	fu_uuid_encode(uuid, 0, nsec, 0);
+	fuuid_uuid_encode(uuid, 0, nsec, 0);
 	for (int bit = 52; bit <= 73; bit++)
 		if (bit != 64 && bit != 65)
 			fraction = fraction << 1 | (uuid[bit / 8] >> (7 - bit % 8) & 1);
@@ -86,28 +86,28 @@ main(void)
 
 	for (uint32 sub_ns = 0; sub_ns < 1000000; sub_ns++)
 	{
-		unsigned char uuid[FU_UUID_LEN];
+		unsigned char uuid[FUUID_UUID_LEN];
 
-		fu_uuid_encode(uuid, 1234567890, 987000000 + sub_ns, PG_UINT64_MAX);
-		reads_back &= fu_uuid_is_v7(uuid) && fu_uuid_sub_ns(uuid) == sub_ns &&
-			fu_uuid_unix_ms(uuid) == UINT64CONST(1234567890987);
+		fuuid_uuid_encode(uuid, 1234567890, 987000000 + sub_ns, PG_UINT64_MAX);
+		reads_back &= fuuid_uuid_is_v7(uuid) && fuuid_uuid_sub_ns(uuid) == sub_ns &&
+			fuuid_uuid_unix_ms(uuid) == UINT64CONST(1234567890987);
 	}
 	ok(reads_back, "every nanosecond is read back as it was written");
 
 	{
-		unsigned char low[FU_UUID_LEN];
-		unsigned char high[FU_UUID_LEN];
-		unsigned char other[FU_UUID_LEN];
+		unsigned char low[FUUID_UUID_LEN];
+		unsigned char high[FUUID_UUID_LEN];
+		unsigned char other[FUUID_UUID_LEN];
 
-		fu_uuid_min(low, 77);
-		fu_uuid_encode(other, 0, 77000000, 0);
-		ok(memcmp(low, other, FU_UUID_LEN) == 0, "the smallest value is that of the first nanosecond without random bits");
-		fu_uuid_max(high, 77);
-		fu_uuid_encode(other, 0, 77999999, PG_UINT64_MAX);
-		ok(memcmp(high, other, FU_UUID_LEN) > 0, "the largest value is above that of the last nanosecond");
-		fu_uuid_min(other, 78);
-		ok(memcmp(high, other, FU_UUID_LEN) < 0, "and below the next millisecond");
-		ok(fu_uuid_is_v7(low) && fu_uuid_is_v7(high) && fu_uuid_sub_ns(high) == 999999,
+		fuuid_uuid_min(low, 77);
+		fuuid_uuid_encode(other, 0, 77000000, 0);
+		ok(memcmp(low, other, FUUID_UUID_LEN) == 0, "the smallest value is that of the first nanosecond without random bits");
+		fuuid_uuid_max(high, 77);
+		fuuid_uuid_encode(other, 0, 77999999, PG_UINT64_MAX);
+		ok(memcmp(high, other, FUUID_UUID_LEN) > 0, "the largest value is above that of the last nanosecond");
+		fuuid_uuid_min(other, 78);
+		ok(memcmp(high, other, FUUID_UUID_LEN) < 0, "and below the next millisecond");
+		ok(fuuid_uuid_is_v7(low) && fuuid_uuid_is_v7(high) && fuuid_uuid_sub_ns(high) == 999999,
 		   "both are of version 7 and of that millisecond");
 
 		for (int version = 0; version < 16; version++)
@@ -115,7 +115,7 @@ main(void)
 			{
 				other[6] = version << 4 | 0xF;
 				other[8] = variant << 6 | 0x3F;
-				version_7_alone &= fu_uuid_is_v7(other) == (version == 7 && variant == 2);
+				version_7_alone &= fuuid_uuid_is_v7(other) == (version == 7 && variant == 2);
 			}
 		ok(version_7_alone, "no other version or variant is taken for version 7");
 	}

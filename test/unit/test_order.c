@@ -8,10 +8,10 @@
 #include "ordering.c"
 #include "tap.h"
 
-uint32		fu_clock_tick = 1;
+uint32		fuuid_clock_resolution = 1;
 
 void
-fu_clock_fail(int clock_errno)
+fuuid_clock_fail(int clock_errno)
 {
 	printf("Bail out! clock failed: %d\n", clock_errno);
 	exit(1);
@@ -19,15 +19,15 @@ fu_clock_fail(int clock_errno)
 
 /* Neither is called in here: no limit is set, and no scope but the session. */
 void
-fu_clock_check_lead(uint64 lead_ns)
+fuuid_clock_check_lead(uint64 lead_ns)
 {
 	printf("# lead: %llu ns\n", (unsigned long long) lead_ns);
 }
 
 void
-fu_cluster_reserve(struct timespec *now, uint32 count)
+fuuid_instance_reserve(struct timespec *now, uint32 count)
 {
-	printf("Bail out! cluster order: %p %u\n", (void *) now, count);
+	printf("Bail out! instance order: %p %u\n", (void *) now, count);
 	exit(1);
 }
 
@@ -35,19 +35,19 @@ fu_cluster_reserve(struct timespec *now, uint32 count)
 static uint64
 next_at(uint64 ns)
 {
-	struct timespec now = {.tv_sec = ns / FU_NS_PER_S, .tv_nsec = ns % FU_NS_PER_S};
+	struct timespec now = {.tv_sec = ns / FUUID_NS_PER_S, .tv_nsec = ns % FUUID_NS_PER_S};
 
-	fu_ordering_reserve(&now, 1);
-	return now.tv_sec * FU_NS_PER_S + now.tv_nsec;
+	fuuid_ordering_reserve(&now, 1);
+	return now.tv_sec * FUUID_NS_PER_S + now.tv_nsec;
 }
 
 static uint64
 filled(uint64 ns, uint64 fill)
 {
-	struct timespec now = {.tv_sec = ns / FU_NS_PER_S, .tv_nsec = ns % FU_NS_PER_S};
+	struct timespec now = {.tv_sec = ns / FUUID_NS_PER_S, .tv_nsec = ns % FUUID_NS_PER_S};
 
-	fu_clock_fill_tick(&now, fill);
-	return now.tv_sec * FU_NS_PER_S + now.tv_nsec;
+	fuuid_clock_randomize_below_resolution(&now, fill);
+	return now.tv_sec * FUUID_NS_PER_S + now.tv_nsec;
 }
 
 int
@@ -55,7 +55,7 @@ main(void)
 {
 	const uint64 t = UINT64CONST(1800000000123456789);
 	const uint64 end_of_second = UINT64CONST(1800000099999999999);
-	const uint64 later = end_of_second + 100 * FU_NS_PER_S;
+	const uint64 later = end_of_second + 100 * FUUID_NS_PER_S;
 	struct timespec now;
 	uint64		previous;
 	OrderingStats stats;
@@ -65,55 +65,55 @@ main(void)
 
 	ok(next_at(t) == t, "a clock that advanced is taken as it is");
 	ok(next_at(t) == t + 1, "a clock that stands still gives 1 ns more");
-	ok(next_at(t - FU_NS_PER_S * 3600) == t + 2, "a clock set back gives 1 ns more");
+	ok(next_at(t - FUUID_NS_PER_S * 3600) == t + 2, "a clock stepped backwards gives 1 ns more");
 	ok(next_at(t + 3) == t + 3, "a clock that has caught up is taken again");
 	ok(next_at(end_of_second) == end_of_second && next_at(t) == end_of_second + 1,
 	   "1 ns more may be the next second");
-	fu_ordering_session_stats(&stats);
-	ok(stats.set_backs == 2, "a clock set back is counted each time");
-	ok(stats.largest_lead_ns == 3600 * FU_NS_PER_S + 1,
+	fuuid_ordering_session_stats(&stats);
+	ok(stats.backward_steps == 2, "a clock stepped backwards is counted each time");
+	ok(stats.largest_clock_lead_ns == 3600 * FUUID_NS_PER_S + 1,
 	   "the largest lead is that over the earliest clock");
 	for (int i = 0; i < 10; i++)
 		(void) next_at(t + i * 1000000);
-	fu_ordering_session_stats(&stats);
-	ok(stats.set_backs == 2, "a clock that catches up is not set back again");
+	fuuid_ordering_session_stats(&stats);
+	ok(stats.backward_steps == 2, "a clock that catches up is not stepped backwards again");
 	(void) next_at(t);
-	fu_ordering_session_stats(&stats);
-	ok(stats.set_backs == 3, "a clock that is set back while it catches up is");
+	fuuid_ordering_session_stats(&stats);
+	ok(stats.backward_steps == 3, "a clock that is stepped backwards while it catches up is");
 
-	now.tv_sec = end_of_second / FU_NS_PER_S + 1;
+	now.tv_sec = end_of_second / FUUID_NS_PER_S + 1;
 	now.tv_nsec = 5000;
-	fu_ordering_reserve(&now, 100);
+	fuuid_ordering_reserve(&now, 100);
 	ok(now.tv_nsec == 5000, "a bulk call begins with the clock's time");
 	ok(next_at(end_of_second + 5002) == end_of_second + 1 + 5000 + 100,
 	   "the next value comes after those that a bulk call has set aside");
-	fu_ordering_session_stats(&stats);
-	ok(stats.set_backs == 3, "which does not count as a clock set back");
+	fuuid_ordering_session_stats(&stats);
+	ok(stats.backward_steps == 3, "which does not count as a clock stepped backwards");
 
 	ok(filled(t, 512) == t, "a clock that counts nanoseconds is not filled");
 
 	/* A clock that counts microseconds, read a hundred times in each. */
-	fu_clock_tick = 1000;
-	previous = fu_ordering_last_ns;
+	fuuid_clock_resolution = 1000;
+	previous = fuuid_ordering_last_ns;
 	for (int i = 0; i < 100000; i++)
 	{
-		uint64		tick = later - later % 1000 + 1000 * (1 + i / 100);
-		uint64		fill = (uint64) i * 2654435761u % (1 << FU_TICK_FILL_BITS);
-		uint64		reading = filled(tick, fill);
+		uint64		start = later - later % 1000 + 1000 * (1 + i / 100);
+		uint64		fill = (uint64) i * 2654435761u % (1 << FUUID_BELOW_RESOLUTION_BITS);
+		uint64		reading = filled(start, fill);
 		uint64		next = next_at(reading);
 
 		strict &= next > previous;
-		within &= reading >= tick && reading < tick + 1000;
+		within &= reading >= start && reading < start + 1000;
 		distinct |= reading % 1000 != 0;
 		previous = next;
 	}
 	ok(strict, "order is strict on a clock that counts microseconds");
-	ok(within, "the filling of a tick stays within the tick");
-	ok(distinct, "the filling of a tick varies");
-	ok(filled(end_of_second, (1 << FU_TICK_FILL_BITS) - 1) == end_of_second,
-	   "the greatest filling of the last tick stays within the second");
+	ok(within, "what is filled in below the resolution stays below it");
+	ok(distinct, "what is filled in below the resolution varies");
+	ok(filled(end_of_second, (1 << FUUID_BELOW_RESOLUTION_BITS) - 1) == end_of_second,
+	   "the greatest filling at the end of a second stays within it");
 
-	fu_clock_read(&now);
+	fuuid_clock_read(&now);
 	ok((uint64) now.tv_sec - (uint64) time(NULL) + 1 <= 2, "a reading is the time since 1970");
 
 	return done_testing();

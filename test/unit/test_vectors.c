@@ -36,7 +36,7 @@ main(void)
 	{
 		Xorshift128Plus g;
 		XorshiftLanes lanes;
-		uint64		row[2 * FU_XORSHIFT_LANES];
+		uint64		row[2 * FUUID_XORSHIFT_LANES];
 		bool		equal = true;
 
 		xorshift128plus_seed(&g, xorshift_vectors[i].seed);
@@ -50,11 +50,11 @@ main(void)
 		ok(equal, name);
 
 		/* The first lanes are the streams of their numbers. */
-		if (xorshift_vectors[i].streams >= FU_XORSHIFT_LANES)
+		if (xorshift_vectors[i].streams >= FUUID_XORSHIFT_LANES)
 			continue;
 		xorshift_lanes_fill(&lanes, (uint8 *) row, sizeof(row));
 		for (int k = 0; k < 2; k++)
-			lanes_agree &= fu_le64(row[k * FU_XORSHIFT_LANES + xorshift_vectors[i].streams]) ==
+			lanes_agree &= fuuid_le64(row[k * FUUID_XORSHIFT_LANES + xorshift_vectors[i].streams]) ==
 				xorshift_vectors[i].numbers[k];
 		lanes_compared++;
 	}

@@ -231,7 +231,7 @@ main(void)
 				done += now;
 			}
 			for (int i = 0; i < WORDS; i++)
-				all_sizes &= fu_le64(drawn[i]) == expected[i];
+				all_sizes &= fuuid_le64(drawn[i]) == expected[i];
 		}
 		ok(all_sizes, "eight lanes give the same stream, drawn 1 to 50 words at a time");
 		for (int i = 0; i < WORDS * 8; i++)

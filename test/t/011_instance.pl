@@ -1,4 +1,4 @@
-# fast_uuid.ordering = cluster: where it can be had, how it goes with session
+# fast_uuid.ordering = instance: where it can be had, how it goes with session
 # order in one backend, bulk and parallel workers, and after a crash.
 
 use strict;
@@ -8,18 +8,18 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('cluster');
+my $node = PostgreSQL::Test::Cluster->new('instance');
 $node->init;
 $node->append_conf('postgresql.conf', 'restart_after_crash = on');
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
-my $cluster = "SET fast_uuid.ordering = 'cluster'";
+my $instance = "SET fast_uuid.ordering = 'instance'";
 
 # Without preloading.
 my ($code, $out, $err) = $node->psql('postgres',
-	"\\set VERBOSITY verbose\n$cluster; SELECT uuidv7_fast() IS NOT NULL; SELECT uuidv7_fast_array(3) IS NOT NULL;"
+	"\\set VERBOSITY verbose\n$instance; SELECT uuidv7_fast() IS NOT NULL; SELECT uuidv7_fast_array(3) IS NOT NULL;"
 	  . "RESET fast_uuid.ordering; SELECT uuidv7_fast() IS NOT NULL",
 	on_error_stop => 0);
 if ($version >= 170000)
@@ -29,15 +29,15 @@ if ($version >= 170000)
 }
 else
 {
-	is($out, 't', 'without preloading: no value under cluster order, session order still works');
-	like($err, qr/^.*ERROR:  55000: cluster-wide ordering needs shared memory.*ERROR:  55000: cluster-wide/s,
+	is($out, 't', 'without preloading: no value under instance order, session order still works');
+	like($err, qr/^.*ERROR:  55000: ordering "instance" requires fast_uuid in shared_preload_libraries.*ERROR:  55000: ordering "instance"/s,
 		'without preloading: an error for every call');
 	like($err, qr/HINT:  Add fast_uuid to shared_preload_libraries and restart/, 'the hint says what to do');
-	is( $node->safe_psql('postgres', "SELECT set_backs IS NULL FROM fast_uuid_stats() WHERE name = 'cluster'"),
+	is( $node->safe_psql('postgres', "SELECT backward_steps IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
 		't', 'there are no statistics');
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	$node->restart;
-	is($node->safe_psql('postgres', "$cluster; SELECT uuidv7_fast() IS NOT NULL"), 't', 'with preloading: works');
+	is($node->safe_psql('postgres', "$instance; SELECT uuidv7_fast() IS NOT NULL"), 't', 'with preloading: works');
 }
 
 # One backend: the scope changes from value to value, alone and in bulk.
@@ -47,7 +47,7 @@ CREATE TABLE kept (n serial, id uuid);
 DO $$
 BEGIN
   FOR i IN 1..300 LOOP
-    PERFORM set_config('fast_uuid.ordering', CASE WHEN i % 3 = 0 THEN 'session' ELSE 'cluster' END, true);
+    PERFORM set_config('fast_uuid.ordering', CASE WHEN i % 3 = 0 THEN 'session' ELSE 'instance' END, true);
     INSERT INTO kept (id) VALUES (uuidv7_fast());
     INSERT INTO kept (id) SELECT unnest(uuidv7_fast_array(i));
     INSERT INTO kept (id) SELECT uuidv7_fast_set(i);
@@ -60,7 +60,7 @@ SELECT count(*), count(DISTINCT id), bool_and(id > previous)
 
 # Two sessions in turn.
 my @sessions = map { $node->background_psql('postgres') } 1 .. 2;
-$_->query_safe($cluster) foreach @sessions;
+$_->query_safe($instance) foreach @sessions;
 my ($latest, $violations) = ('', 0);
 foreach my $turn (1 .. 200)
 {
@@ -87,7 +87,7 @@ is( $node->safe_psql(
 CREATE TABLE input AS SELECT n FROM generate_series(1, 200000) AS n;
 ALTER TABLE input SET (parallel_workers = 4);
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-$cluster;
+$instance;
 CREATE TABLE before AS SELECT uuidv7_fast() AS id;
 CREATE TABLE made AS SELECT uuidv7_fast() AS id FROM input;
 CREATE TABLE after AS SELECT uuidv7_fast() AS id;
@@ -103,13 +103,13 @@ sub all_values
 $node->safe_psql('postgres', 'CREATE TABLE survivors (n bigserial, id uuid)');
 foreach my $way ('SIGKILL', 'immediate shutdown')
 {
-	$node->safe_psql('postgres', "$cluster; INSERT INTO survivors (id) SELECT uuidv7_fast_set(100000)");
-	my $last_before = $node->safe_psql('postgres', "$cluster; SELECT uuidv7_fast()");
+	$node->safe_psql('postgres', "$instance; INSERT INTO survivors (id) SELECT uuidv7_fast_set(100000)");
+	my $last_before = $node->safe_psql('postgres', "$instance; SELECT uuidv7_fast()");
 
 	my $victim = IPC::Run::start(
 		[
 			'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=victim',
-			'-c', $cluster, '-c', 'SELECT count(*) FROM (SELECT uuidv7_fast_array(100000) FROM generate_series(1, 1000000)) AS made'
+			'-c', $instance, '-c', 'SELECT count(*) FROM (SELECT uuidv7_fast_array(100000) FROM generate_series(1, 1000000)) AS made'
 		],
 		'<', '/dev/null', '>&', \my $output);
 	$node->poll_query_until('postgres',
@@ -128,10 +128,10 @@ foreach my $way ('SIGKILL', 'immediate shutdown')
 	IPC::Run::finish($victim);
 	$node->poll_query_until('postgres', 'SELECT true') or BAIL_OUT("no server after $way");
 
-	$node->safe_psql('postgres', "$cluster; INSERT INTO survivors (id) SELECT uuidv7_fast_set(100000)");
+	$node->safe_psql('postgres', "$instance; INSERT INTO survivors (id) SELECT uuidv7_fast_set(100000)");
 	is(all_values(), 't', "$way: values before and after are different");
 	is( $node->safe_psql(
-			'postgres', "$cluster; SELECT '$last_before' < uuidv7_fast(), lead < '1 ms' FROM fast_uuid_stats() WHERE name = 'cluster'"),
+			'postgres', "$instance; SELECT '$last_before' < uuidv7_fast(), clock_lead < '1 ms' FROM fast_uuid_stats() WHERE name = 'instance'"),
 		't|t', "$way: the server comes back with a sound order");
 }
 

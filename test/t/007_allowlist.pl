@@ -8,14 +8,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('fence');
+my $node = PostgreSQL::Test::Cluster->new('allowlist');
 $node->init;
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 
 my $living = $node->background_psql('postgres', on_error_stop => 0);
 is($living->query_safe("SET fast_uuid.source = 'xorshift128+'; SELECT uuidv7_fast() IS NOT NULL"),
-	't', 'without a fence a session chooses its source');
+	't', 'without an allowlist a session chooses its source');
 
 sub reload
 {
@@ -27,7 +27,7 @@ sub reload
 
 # A session takes over the new file before its next statement, some time after
 # the signal; ask until it has.
-sub wait_for_fence
+sub wait_for_allowlist
 {
 	my ($expected) = @_;
 	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
@@ -37,9 +37,9 @@ sub wait_for_fence
 	return 0;
 }
 
-# In this order the file names a source that the fence before it did not allow.
+# In this order the file names a source that the list before it did not allow.
 reload("fast_uuid.source = 'getrandom'\nfast_uuid.allowed_sources = 'getrandom, urandom'\n");
-ok(wait_for_fence('getrandom, urandom'), 'a living session learns of the fence by a reload');
+ok(wait_for_allowlist('getrandom, urandom'), 'a living session learns of the allowlist by a reload');
 is($living->query('SELECT uuidv7_fast()'), '', 'its source is outside, and makes no value');
 like($living->{stderr}, qr/entropy source "xorshift128\+" is not allowed/, 'the error says so');
 like($living->{stderr}, qr/HINT:  The setting fast_uuid.allowed_sources allows: getrandom, urandom\./,
@@ -51,7 +51,7 @@ is($living->query('RESET fast_uuid.source; SHOW fast_uuid.source; SELECT uuidv7_
 is($node->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source'),
 	"t\ngetrandom", 'a new session starts with the source from the file');
 
-# A session whose source has been fenced off starts parallel workers all the same.
+# A session whose source is no longer allowed starts parallel workers all the same.
 $node->safe_psql('postgres',
 	'CREATE TABLE input AS SELECT n FROM generate_series(1, 100000) AS n; ALTER TABLE input SET (parallel_workers = 2)');
 my $parallel = q{
@@ -60,19 +60,19 @@ SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table
 my ($code, $out, $err) = $node->psql('postgres',
 	"$parallel SELECT uuidv7_fast('getrandom') IS NOT NULL; SET fast_uuid.source = 'urandom';"
 	  . " SET fast_uuid.allowed_sources = 'getrandom'; SELECT count(uuidv7_fast('getrandom')) FROM input");
-is($out, "t\n100000", 'workers of a session whose own source is fenced off use the allowed one');
+is($out, "t\n100000", 'workers of a session whose own source is no longer allowed use the allowed one');
 ($code, $out, $err) = $node->psql('postgres',
 	"$parallel SELECT uuidv7_fast('getrandom') IS NOT NULL; SET fast_uuid.allowed_sources = 'getrandom';"
 	  . " SELECT count(uuidv7_fast('urandom')) FROM input");
 like($err, qr/entropy source "urandom" is not allowed/, 'and refuse the others');
 
 reload("fast_uuid.allowed_sources = 'openssl, getrandom, urandom, xorshift128+'\n");
-ok(wait_for_fence('openssl, getrandom, urandom, xorshift128+'), 'the fence is taken away by a reload');
+ok(wait_for_allowlist('openssl, getrandom, urandom, xorshift128+'), 'the allowlist is taken away by a reload');
 is($living->query("SELECT uuidv7_fast('xorshift128+') IS NOT NULL"), 't', 'every source works again');
 
 $living->quit;
 
-# A typo in the file must not open the fence, preloaded or not: the list allows
+# A typo in the file must not open the allowlist, preloaded or not: the list allows
 # nothing, not even what is right in it.
 foreach my $preload ('', 'fast_uuid')
 {

@@ -1,4 +1,4 @@
--- fast_uuid.allowed_sources: a DBA's fence, and what an attacker gets past it.
+-- fast_uuid.allowed_sources: a DBA's allowlist, and what an attacker gets past it.
 CREATE FUNCTION pg_temp.try(command text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE detail text; hint text;
 BEGIN
@@ -27,7 +27,7 @@ SELECT call, pg_temp.try(format('SELECT %s', format(call, 'urandom'))) AS outsid
        pg_temp.try(format('SELECT %s', format(call, 'openssl'))) AS inside
   FROM unnest(ARRAY['uuidv7_fast(interval ''1 h'', %L)', 'uuidv7_fast_at(now(), %L)', 'uuidv7_fast_array(3, %L)',
                     'uuidv7_fast_set(3, %L)']) AS call;
--- what was chosen, and staged, before the fence was drawn closer is refused as well
+-- what was chosen, and buffered, before the list was made shorter is refused as well
 SET fast_uuid.source = 'getrandom';
 SELECT uuidv7_fast() IS NOT NULL AS made;
 SET fast_uuid.allowed_sources = 'openssl';
@@ -38,10 +38,10 @@ SELECT pg_temp.try('SELECT uuidv7_fast()');
 RESET fast_uuid.allowed_sources;
 SELECT uuidv7_fast() IS NOT NULL AS made;
 RESET fast_uuid.source;
-SELECT name, allowed, current, why_not FROM fast_uuid_sources() ORDER BY name;
+SELECT name, allowed, current, reason FROM fast_uuid_sources() ORDER BY name;
 BEGIN;
 SET LOCAL fast_uuid.allowed_sources = 'getrandom, openssl';
-SELECT name, allowed, current, why_not FROM fast_uuid_sources() ORDER BY name;
+SELECT name, allowed, current, reason FROM fast_uuid_sources() ORDER BY name;
 ROLLBACK;
 
 -- A function that hands out secrets with the rights of its owner, and an
@@ -55,7 +55,7 @@ CREATE VIEW used AS SELECT string_agg(name, ',' ORDER BY name) AS sources
   FROM fast_uuid_stats() WHERE refills > 0;
 GRANT SELECT ON used TO regress_fast_uuid_attacker;
 
--- Without a fence: the attacker chooses the generator, but never its seed; a
+-- Without an allowlist: the attacker chooses the generator, but never its seed; a
 -- function that sets the source itself is not concerned.
 \c -
 SET ROLE regress_fast_uuid_attacker;
@@ -72,7 +72,7 @@ SET fast_uuid.source = 'xorshift128+';
 SELECT hand_out_hardened() IS NOT NULL AS made;
 SELECT * FROM used;
 
--- With the fence, as a DBA sets it for a database: neither before the library is
+-- With an allowlist, as a DBA sets it for a database: neither before the library is
 -- loaded, nor after, nor by argument.
 RESET ROLE;
 SELECT current_database() AS database \gset
