@@ -21,7 +21,10 @@
 #include "utils/uuid.h"
 #include "uuid_layout.h"
 
-/* To make a value takes longer than 1 ns, so that a chunk ends in the past. */
+/*
+ * Values of one reading of the clock at most.  Each takes longer than 1 ns, so
+ * that a chunk ends in the past.
+ */
 #define CHUNK_VALUES 256
 
 /* An array must fit in one allocation, with its header. */
@@ -32,22 +35,30 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_array);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set_support);
 
+/* Values of one reading of the clock. */
 typedef struct Chunk
 {
 	struct timespec next;		/* time of the next value */
 	uint32		left;			/* values that may still be taken */
-	uint64		last_ns;		/* latest nanosecond of the backend after this chunk */
 } Chunk;
 
-static void
-chunk_begin(Chunk *chunk, int source, int64 wanted)
+/*
+ * Read the clock for a chunk and reserve its values, so many that the caller
+ * takes at once.  False where they are not of the clock's time, which is behind
+ * the latest value.
+ */
+static bool
+chunk_begin(Chunk *chunk, int source, uint32 values)
 {
-	chunk->left = Min(wanted, CHUNK_VALUES);
+	uint64		clock_ns;
+
+	chunk->left = values;
 	fuuid_clock_read(&chunk->next);
 	if (fuuid_clock_resolution > 1)
 		fuuid_clock_randomize_below_resolution(&chunk->next, fuuid_entropy_draw(source) >> FUUID_RANDOM_BITS);
-	fuuid_ordering_reserve(&chunk->next, chunk->left);
-	chunk->last_ns = fuuid_ordering_last_ns;
+	clock_ns = fuuid_ns_of_time(&chunk->next);
+	fuuid_ordering_reserve(&chunk->next, values);
+	return fuuid_ns_of_time(&chunk->next) == clock_ns;
 }
 
 static inline void
@@ -104,7 +115,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 		Chunk		chunk;
 
 		CHECK_FOR_INTERRUPTS();
-		chunk_begin(&chunk, source, end - next);
+		(void) chunk_begin(&chunk, source, Min(end - next, CHUNK_VALUES));
 		while (chunk.left > 0)
 			chunk_take(&chunk, source, next++);
 	}
@@ -115,8 +126,26 @@ typedef struct SetState
 {
 	int			source;			/* index of the one in the argument; -1: the session's */
 	int64		wanted;			/* values that are still to be returned */
-	Chunk		chunk;
+	Chunk		chunk;			/* unlike an array's, reserved value by value */
+	FuuidClockTick tick;		/* in which the clock was read for the chunk */
+	uint64		last_ns;		/* the backend's latest value, if it is this set's */
 } SetState;
+
+/*
+ * May the set go on from its latest value, which then is the backend's, by a
+ * nanosecond, without another reading of the clock?  Only as long as that would
+ * tell the same: no other value came in between, in this backend or, where
+ * others have a say, in any; and the clock is still in the same tick, hence did
+ * not step either.
+ */
+static bool
+set_goes_on(const SetState *state)
+{
+	return state->chunk.left > 0 &&
+		state->last_ns == fuuid_session_last_ns &&
+		fuuid_ordering_alone &&
+		fuuid_clock_in_tick(&state->tick);
+}
 
 /*
  * uuidv7_fast_set(count bigint, source text DEFAULT NULL) returns setof uuid
@@ -154,15 +183,17 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 		SRF_RETURN_DONE(context);
 	source = state->source >= 0 ? state->source : fuuid_source;
 
-	/*
-	 * Another call may have made values since this one returned the last; those
-	 * that are left of the chunk would then be smaller.  One of another session
-	 * would not be seen here: under instance order each row is a chunk.
-	 */
-	if (state->chunk.left == 0 || state->chunk.last_ns != fuuid_ordering_last_ns ||
-		fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
-		chunk_begin(&state->chunk, source,
-					fuuid_ordering_scope == FUUID_ORDERING_INSTANCE ? 1 : state->wanted);
+	if (set_goes_on(state))
+		fuuid_session_last_ns++;
+	else
+	{
+		fuuid_clock_begin_tick(&state->tick);
+
+		/* Ahead of the clock, each value has to be held against the limit. */
+		if (chunk_begin(&state->chunk, source, 1))
+			state->chunk.left = CHUNK_VALUES;
+	}
+	state->last_ns = fuuid_session_last_ns;
 
 	uuid = palloc(sizeof(pg_uuid_t));
 	chunk_take(&state->chunk, source, uuid);

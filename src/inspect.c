@@ -8,6 +8,7 @@
 #include "entropy.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "ordering.h"
 #include "ordering_instance.h"
 #include "settings.h"
 #include "utils/builtins.h"
@@ -127,7 +128,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 		put_row(result, values, nulls);
 	}
 
-	fuuid_ordering_session_stats(&stats);
+	fuuid_session_stats(&stats);
 	put_ordering(result, "session", &stats);
 	put_ordering(result, "instance", fuuid_instance_stats(&stats) ? &stats : NULL);
 	return (Datum) 0;
@@ -142,10 +143,6 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 Datum
 fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
-		fuuid_settings_unknown_ordering();
-	if (fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
-		fuuid_instance_reset();
 	fuuid_ordering_reset();
 	PG_RETURN_VOID();
 }

@@ -10,7 +10,6 @@
 #include "miscadmin.h"
 #include "ordering_instance.h"
 #include "port/atomics.h"
-#include "settings.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -19,8 +18,11 @@ typedef struct SharedOrdering
 {
 	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; 0: none */
 
+	/* Changes when the latest value is given up, before that and after it. */
+	pg_atomic_uint64 epoch;
+
 	/* What has been seen of the clock; written only while it is behind. */
-	pg_atomic_uint64 clock_lead_ns;	/* latest lead that counts; 0: not behind */
+	pg_atomic_uint64 clock_lead_ns; /* latest lead that counts; 0: not behind */
 	pg_atomic_uint64 backward_steps;
 	pg_atomic_uint64 largest_clock_lead_ns;
 } SharedOrdering;
@@ -29,11 +31,9 @@ typedef struct SharedOrdering
 
 static SharedOrdering *shared = NULL;
 
-/*
- * Latest value of this backend when it came under this order, which the first
- * one made here has to exceed; the word in shared memory does not know it.
- */
-static uint64 lower_bound_ns = 0;
+/* Has this backend generated under this order?  Then the epoch that it has seen. */
+static bool entered = false;
+static uint64 own_epoch = 0;
 
 static void
 init_segment(FUUID_SEGMENT_INIT_ARGS)
@@ -41,6 +41,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	SharedOrdering *ordering = segment;
 
 	pg_atomic_init_u64(&ordering->last_ns, 0);
+	pg_atomic_init_u64(&ordering->epoch, 0);
 	pg_atomic_init_u64(&ordering->clock_lead_ns, 0);
 	pg_atomic_init_u64(&ordering->backward_steps, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
@@ -124,76 +125,116 @@ require_segment(void)
 }
 
 /*
- * Note a lead that counts, of the latest value over the clock.  Concurrent
- * notes may overtake each other; these are figures to look at, no more.
+ * Note a lead that counts, of the latest value over the clock: once for all
+ * backends that see it.
  */
 static void
 note_lead(uint64 lead)
 {
+	uint64		known = pg_atomic_read_u64(&shared->clock_lead_ns);
 	uint64		largest = pg_atomic_read_u64(&shared->largest_clock_lead_ns);
 
 	/* While the clock catches up, the lead shrinks. */
-	if (lead >= pg_atomic_read_u64(&shared->clock_lead_ns) + FUUID_BACKWARD_STEP_NS)
-		pg_atomic_fetch_add_u64(&shared->backward_steps, 1);
-	pg_atomic_write_u64(&shared->clock_lead_ns, lead);
-
+	while (known != lead)
+	{
+		if (pg_atomic_compare_exchange_u64(&shared->clock_lead_ns, &known, lead))
+		{
+			if (lead >= known + FUUID_BACKWARD_STEP_NS)
+				pg_atomic_fetch_add_u64(&shared->backward_steps, 1);
+			break;
+		}
+	}
 	while (lead > largest &&
 		   !pg_atomic_compare_exchange_u64(&shared->largest_clock_lead_ns, &largest, lead))
 		;
 }
 
+bool
+fuuid_instance_entered(void)
+{
+	return entered;
+}
+
+/*
+ * Where the instance was reset since this backend last generated under its
+ * order, the backend's own latest value does not count any more.
+ */
+void
+fuuid_instance_follow_reset(void)
+{
+	uint64		epoch = pg_atomic_read_u64(&shared->epoch);
+
+	if (unlikely(epoch != own_epoch))
+	{
+		fuuid_session_reset();
+		own_epoch = epoch;
+	}
+}
+
 /*
  * fuuid_ordering_reserve() in the order of all backends.  Raises an error where
- * there is no shared memory, where the clock is too far behind, or where the
- * setting names no order.
+ * there is no shared memory, or where the clock is too far behind.
  */
 void
 fuuid_instance_reserve(struct timespec *now, uint32 count)
 {
 	uint64		ns = fuuid_ns_of_time(now);
 	uint64		seen;
-	uint64		first;
+	uint64		last;
 	uint64		lead;
+	bool		read_since = false;
 
-	if (unlikely(fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN))
-		fuuid_settings_unknown_ordering();
-	if (unlikely(shared == NULL))
+	if (unlikely(!entered))
+	{
 		require_segment();
+		entered = true;
+	}
 
 	seen = pg_atomic_read_u64(&shared->last_ns);
-	do
+	for (;;)
 	{
-		uint64		last = Max(seen, lower_bound_ns);
+		/* After the word: who has seen it reset must see the epoch's change. */
+		pg_read_barrier();
+		fuuid_instance_follow_reset();
 
-		first = ns;
-		lead = 0;
+		last = Max(seen, fuuid_session_last_ns);
+		lead = last >= ns ? last - ns : 0;
+		if (unlikely(lead >= FUUID_BACKWARD_STEP_NS))
+		{
+			/*
+			 * This backend may have been preempted since it read the clock, while
+			 * others went on.  Only a reading that is younger than the latest
+			 * value tells that the clock is behind it.
+			 */
+			if (!read_since)
+			{
+				pg_memory_barrier();
+				fuuid_clock_read(now);
+				ns = fuuid_ns_of_time(now);
+				read_since = true;
+				continue;
+			}
+			note_lead(lead);
+			fuuid_clock_check_lead(lead);
+		}
 		if (unlikely(last >= ns))
 		{
-			first = last + 1;
-			lead = last - ns;
-			if (lead >= FUUID_BACKWARD_STEP_NS)
-				fuuid_clock_check_lead(lead);
+			fuuid_clock_check_end(last, count);
+			ns = last + 1;
 		}
-	} while (!pg_atomic_compare_exchange_u64(&shared->last_ns, &seen, first + (count - 1)));
+		if (pg_atomic_compare_exchange_u64(&shared->last_ns, &seen, ns + (count - 1)))
+			break;
+		ns = fuuid_ns_of_time(now);
+		read_since = false;
+	}
 
-	lower_bound_ns = 0;
-	fuuid_ordering_last_ns = first + (count - 1);
-
+	fuuid_session_last_ns = ns + (count - 1);
 	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS))
-		note_lead(lead);
+		fuuid_session_note_lead(fuuid_session_last_ns, lead + count);
 	else if (unlikely(pg_atomic_read_u64(&shared->clock_lead_ns) != 0))
 		pg_atomic_write_u64(&shared->clock_lead_ns, 0);
-	if (unlikely(first != ns))
-		fuuid_time_of_ns(now, first);
-}
-
-/*
- * Have the next value made here exceed this one.
- */
-void
-fuuid_instance_set_lower_bound(uint64 last_ns)
-{
-	lower_bound_ns = last_ns;
+	if (unlikely(fuuid_ns_of_time(now) != ns))
+		fuuid_time_of_ns(now, ns);
 }
 
 /*
@@ -211,14 +252,19 @@ fuuid_instance_stats(OrderingStats *stats)
 }
 
 /*
- * Forget the latest value of the instance.  A reservation that runs at the same
- * time has either succeeded before, or fails its exchange and starts again.
+ * Forget the latest value of the instance, for all backends.
+ *
+ * A reservation at the same time has either succeeded before, or fails its
+ * exchange and starts again.  The epoch changes twice: by the first change a
+ * backend that finds the word reset knows that its own latest value is void; by
+ * the second so does one that came in between and still went on from the old word.
  */
 void
 fuuid_instance_reset(void)
 {
 	require_segment();
-	lower_bound_ns = 0;
+	pg_atomic_fetch_add_u64(&shared->epoch, 1);
 	pg_atomic_exchange_u64(&shared->last_ns, 0);
+	pg_atomic_fetch_add_u64(&shared->epoch, 1);
 	pg_atomic_write_u64(&shared->clock_lead_ns, 0);
 }

@@ -5,10 +5,12 @@
 #ifndef FUUID_ORDERING_INSTANCE_H
 #define FUUID_ORDERING_INSTANCE_H
 
-#include "ordering.h"
+#include "ordering_session.h"
 
 extern void fuuid_instance_init(void);
-extern void fuuid_instance_set_lower_bound(uint64 last_ns);
+extern bool fuuid_instance_entered(void);
+extern void fuuid_instance_follow_reset(void);
+extern void fuuid_instance_reserve(struct timespec *now, uint32 count);
 extern bool fuuid_instance_stats(OrderingStats *stats);
 extern void fuuid_instance_reset(void);
 

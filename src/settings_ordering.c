@@ -4,7 +4,7 @@
  */
 #include "postgres.h"
 
-#include "ordering_instance.h"
+#include "ordering.h"
 #include "settings.h"
 #include "settings_hooks.h"
 
@@ -52,17 +52,10 @@ fuuid_ordering_check(char **newval, void **extra pg_attribute_unused(), GucSourc
 	return false;
 }
 
-/*
- * Values that this backend has made so far precede those under instance order.
- */
 void
 fuuid_ordering_assign(const char *newval, void *extra pg_attribute_unused())
 {
-	OrderingScope scope = ordering_by_name(newval);
-
-	if (scope == FUUID_ORDERING_INSTANCE && fuuid_ordering_scope != FUUID_ORDERING_INSTANCE)
-		fuuid_instance_set_lower_bound(fuuid_ordering_last_ns);
-	fuuid_ordering_scope = scope;
+	fuuid_ordering_set_scope(ordering_by_name(newval));
 }
 
 const char *

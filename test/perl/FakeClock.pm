@@ -9,7 +9,7 @@ use Exporter qw(import);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(require_fake_clock start_with_fake_clock set_clock_offset);
+our @EXPORT = qw(require_fake_clock fake_clock_installed start_with_fake_clock set_clock_offset freeze_clock);
 
 my ($library) = glob('/usr/lib/*/faketime/libfaketime.so.1 /usr/lib*/faketime/libfaketime.so.1');
 
@@ -17,6 +17,11 @@ sub require_fake_clock
 {
 	plan skip_all => 'libfaketime is not installed' unless defined $library;
 	return;
+}
+
+sub fake_clock_installed
+{
+	return defined $library;
 }
 
 # Seconds ('+0', '-3600') that the clock of the node, living sessions included,
@@ -31,6 +36,13 @@ sub set_clock_offset
 	append_to_file("$file.new", "$seconds\n");
 	rename("$file.new", $file) or die "could not rename: $!";
 	return;
+}
+
+# Let the clock stand still at this time, such as '2031-02-03 04:05:06'.
+sub freeze_clock
+{
+	my ($node, $time) = @_;
+	return set_clock_offset($node, $time);
 }
 
 sub start_with_fake_clock

@@ -1,11 +1,11 @@
 /*
  * test_order.c
- *	  ordering.h and the filling of clock.h: order whatever the clock does.
+ *	  ordering_session.h and the filling of clock.h: order whatever the clock does.
  */
 #include "postgres.h"
 
 #include "clock.h"
-#include "ordering.c"
+#include "ordering_session.c"
 #include "tap.h"
 
 uint32		fuuid_clock_resolution = 1;
@@ -17,18 +17,11 @@ fuuid_clock_fail(int clock_errno)
 	exit(1);
 }
 
-/* Neither is called in here: no limit is set, and no scope but the session. */
+/* No limit is set. */
 void
 fuuid_clock_check_lead(uint64 lead_ns)
 {
 	printf("# lead: %llu ns\n", (unsigned long long) lead_ns);
-}
-
-void
-fuuid_instance_reserve(struct timespec *now, uint32 count)
-{
-	printf("Bail out! instance order: %p %u\n", (void *) now, count);
-	exit(1);
 }
 
 /* The nanosecond of the value that a reading of the clock gives. */
@@ -37,7 +30,7 @@ next_at(uint64 ns)
 {
 	struct timespec now = {.tv_sec = ns / FUUID_NS_PER_S, .tv_nsec = ns % FUUID_NS_PER_S};
 
-	fuuid_ordering_reserve(&now, 1);
+	fuuid_session_reserve(&now, 1);
 	return now.tv_sec * FUUID_NS_PER_S + now.tv_nsec;
 }
 
@@ -69,32 +62,32 @@ main(void)
 	ok(next_at(t + 3) == t + 3, "a clock that has caught up is taken again");
 	ok(next_at(end_of_second) == end_of_second && next_at(t) == end_of_second + 1,
 	   "1 ns more may be the next second");
-	fuuid_ordering_session_stats(&stats);
+	fuuid_session_stats(&stats);
 	ok(stats.backward_steps == 2, "a clock stepped backwards is counted each time");
 	ok(stats.largest_clock_lead_ns == 3600 * FUUID_NS_PER_S + 1,
 	   "the largest lead is that over the earliest clock");
 	for (int i = 0; i < 10; i++)
 		(void) next_at(t + i * 1000000);
-	fuuid_ordering_session_stats(&stats);
+	fuuid_session_stats(&stats);
 	ok(stats.backward_steps == 2, "a clock that catches up is not stepped backwards again");
 	(void) next_at(t);
-	fuuid_ordering_session_stats(&stats);
+	fuuid_session_stats(&stats);
 	ok(stats.backward_steps == 3, "a clock that is stepped backwards while it catches up is");
 
 	now.tv_sec = end_of_second / FUUID_NS_PER_S + 1;
 	now.tv_nsec = 5000;
-	fuuid_ordering_reserve(&now, 100);
+	fuuid_session_reserve(&now, 100);
 	ok(now.tv_nsec == 5000, "a bulk call begins with the clock's time");
 	ok(next_at(end_of_second + 5002) == end_of_second + 1 + 5000 + 100,
-	   "the next value comes after those that a bulk call has set aside");
-	fuuid_ordering_session_stats(&stats);
+	   "the next value comes after those that a bulk call has reserved");
+	fuuid_session_stats(&stats);
 	ok(stats.backward_steps == 3, "which does not count as a clock stepped backwards");
 
 	ok(filled(t, 512) == t, "a clock that counts nanoseconds is not filled");
 
 	/* A clock that counts microseconds, read a hundred times in each. */
 	fuuid_clock_resolution = 1000;
-	previous = fuuid_ordering_last_ns;
+	previous = fuuid_session_last_ns;
 	for (int i = 0; i < 100000; i++)
 	{
 		uint64		start = later - later % 1000 + 1000 * (1 + i / 100);
