@@ -62,6 +62,11 @@ foreach my $ordering ('session', 'instance')
 	is($session->query_safe($not_ahead), 't', "$ordering: sets cut short: the next value not ahead of the clock");
 	is($session->query_safe(sprintf $no_lead, $ordering), '0|00:00:00|00:00:00', "$ordering: no backward step, no lead");
 
+	# A row every 256 at least has its time from the clock.
+	cmp_ok($session->query_safe(
+			'SELECT count(DISTINCT uuidv7_fast_timestamp(id, true)) FROM (SELECT uuidv7_fast_set(100000) AS id) AS made'),
+		'>=', int(100000 / 256), "$ordering: a set follows the clock within a tick of the coarse one");
+
 	# Each row after a wait: younger than the row before, which ended before it.
 	is($session->query_safe(
 			q{SELECT count(*) FILTER (WHERE id_time > previous) || ' of ' || count(previous) FROM (
@@ -193,6 +198,12 @@ CREATE FUNCTION ahead(id uuid) RETURNS int LANGUAGE sql VOLATILE AS
 	is($session->query_safe("SELECT '$latest' < uuidv7_fast()"), 't', 'on a clock that stands still values ascend');
 	($latest) = $session->query_safe('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast_set(5)') =~ /(\S+)\s*\z/;
 	cmp_ok($session->query_safe('FETCH c'), 'gt', $latest, 'a resting cursor goes on after the latest value, whatever it is');
+
+	# The limit is for each row, also while the clock shows the same.
+	$session->query_safe('COMMIT; BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000)');
+	freeze_clock($node, '2031-02-03 02:05:06');
+	$session->query_safe("FETCH c; SET fast_uuid.max_clock_lead = '1h'");
+	is($error_of->($session, 'FETCH c'), '55000', 'a limit that is set between two rows holds for the second');
 	$session->quit;
 
 	# The last second of the 64-bit nanosecond, then today.
