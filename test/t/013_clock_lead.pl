@@ -40,6 +40,20 @@ foreach my $scope ('session', 'instance')
 	start_with_fake_clock($node);
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid; DROP TABLE IF EXISTS kept;'
 		  . 'CREATE TABLE kept (n bigserial, session text, id uuid)');
+	# Rows of a set, one by one, with single values between them.
+	$node->safe_psql(
+		'postgres', q{
+CREATE OR REPLACE FUNCTION by_cursor(session text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	c CURSOR FOR SELECT uuidv7_fast_set(500);
+	id uuid;
+BEGIN
+	OPEN c;
+	FOR i IN 1..500 LOOP
+		FETCH c INTO id;
+		INSERT INTO kept (session, id) VALUES (session, id), (session, uuidv7_fast());
+	END LOOP;
+END $$});
 	my $set    = "SET fast_uuid.ordering = '$scope'";
 	my $living = $node->background_psql('postgres', on_error_stop => 0);
 	$living->query_safe($set);
@@ -47,7 +61,9 @@ foreach my $scope ('session', 'instance')
 	my $make = sub {
 		my ($session) = @_;
 		my $sql = "INSERT INTO kept (session, id) SELECT '$session', uuidv7_fast() FROM generate_series(1, 1000);"
-		  . "INSERT INTO kept (session, id) SELECT '$session', unnest(uuidv7_fast_array(1000))";
+		  . "INSERT INTO kept (session, id) SELECT '$session', unnest(uuidv7_fast_array(1000));"
+		  . "INSERT INTO kept (session, id) SELECT '$session', uuidv7_fast_set(1000);"
+		  . "SELECT by_cursor('$session')";
 		return $session eq 'living' ? $living->query_safe($sql) : $node->safe_psql('postgres', "$set; $sql");
 	};
 	# Seconds by which the latest value, and the largest ever, lead the clock.
@@ -75,7 +91,7 @@ foreach my $scope ('session', 'instance')
 
 	is( $node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), bool_and(id > previous) FROM'
 			  . ' (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY n) AS previous FROM kept) AS pairs'),
-		'36000|36000|t', "$scope: every session kept its order, no value twice");
+		'72000|72000|t', "$scope: every session kept its order, no value twice");
 	is( $node->safe_psql('postgres', 'SELECT bool_and(id > previous) FROM'
 			  . ' (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM kept) AS pairs'),
 		$scope eq 'instance' ? 't' : 'f', "$scope: order across sessions as promised");
@@ -97,10 +113,14 @@ foreach my $scope ('session', 'instance')
 	is( $living->query_safe("SET fast_uuid.max_clock_lead = -1; SELECT uuidv7_fast() IS NOT NULL"),
 		't', "$scope: without a limit values go on");
 
-	# The way out.
+	# The way out, in the middle of a set.
+	$living->query_safe('BEGIN; DECLARE resting CURSOR FOR SELECT uuidv7_fast_set(1000); FETCH 10 FROM resting');
 	$living->query_safe("SET fast_uuid.max_clock_lead = 0; SELECT fast_uuid_reset_ordering()");
 	is( $living->query_safe('SELECT abs(extract(epoch FROM uuidv7_fast_timestamp(uuidv7_fast()) - clock_timestamp())) < 60'),
 		't', "$scope: after the reset values have the time of the clock");
+	my $ahead = $living->query_safe('FETCH resting');
+	is( $living->query_safe("SELECT abs(extract(epoch FROM uuidv7_fast_timestamp('$ahead') - clock_timestamp())) < 60; COMMIT"),
+		't', "$scope: and so have those of a set that began before");
 	is( $node->safe_psql('postgres', "$set; SET fast_uuid.max_clock_lead = 0; SELECT uuidv7_fast() IS NOT NULL"),
 		't', "$scope: new sessions do so too");
 	$living->quit;

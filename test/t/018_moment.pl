@@ -198,6 +198,12 @@ CREATE FUNCTION ahead(id uuid) RETURNS int LANGUAGE sql VOLATILE AS
 	is($session->query_safe("SELECT '$latest' < uuidv7_fast()"), 't', 'on a clock that stands still values ascend');
 	($latest) = $session->query_safe('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast_set(5)') =~ /(\S+)\s*\z/;
 	cmp_ok($session->query_safe('FETCH c'), 'gt', $latest, 'a resting cursor goes on after the latest value, whatever it is');
+	foreach my $ordering ('session', 'instance')
+	{
+		is($node->safe_psql('postgres', "SET fast_uuid.ordering = '$ordering'; SET fast_uuid.max_clock_lead = 0;"
+				  . ' SELECT count(DISTINCT uuidv7_fast()) FROM generate_series(1, 1000)'),
+			'1000', "$ordering: which the strictest limit permits below a millisecond");
+	}
 
 	# The limit is for each row, also while the clock shows the same.
 	$session->query_safe('COMMIT; BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000)');
