@@ -143,7 +143,7 @@ set_goes_on(const SetState *state)
 {
 	return state->chunk.left > 0 &&
 		state->last_ns == fuuid_session_last_ns &&
-		fuuid_ordering_alone &&
+		fuuid_ordering_is_own() &&
 		fuuid_clock_in_tick(&state->tick);
 }
 

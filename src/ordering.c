@@ -28,18 +28,25 @@ fuuid_ordering_set_scope(OrderingScope scope)
 void
 fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 {
-	switch (fuuid_ordering_scope)
+	if (likely(fuuid_ordering_scope == FUUID_ORDERING_INSTANCE))
+		fuuid_instance_reserve(now, count);
+	else if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
 	{
-		case FUUID_ORDERING_SESSION:
-			fuuid_instance_follow_reset();
-			fuuid_session_reserve(now, count);
-			break;
-		case FUUID_ORDERING_INSTANCE:
-			fuuid_instance_reserve(now, count);
-			break;
-		default:
-			fuuid_settings_unknown_ordering();
+		fuuid_instance_follow_reset();
+		fuuid_session_reserve(now, count);
 	}
+	else
+		fuuid_settings_unknown_ordering();
+}
+
+/*
+ * Is the backend's latest value still its latest, whatever other backends did?
+ */
+bool
+fuuid_ordering_is_own(void)
+{
+	return fuuid_ordering_alone ||
+		(fuuid_ordering_scope == FUUID_ORDERING_SESSION && !fuuid_instance_was_reset());
 }
 
 /*

@@ -156,8 +156,17 @@ fuuid_instance_entered(void)
 }
 
 /*
- * Where the instance was reset since this backend last generated under its
- * order, the backend's own latest value does not count any more.
+ * Was the instance reset since this backend, which has generated under its
+ * order, last looked?
+ */
+bool
+fuuid_instance_was_reset(void)
+{
+	return pg_atomic_read_u64(&shared->epoch) != own_epoch;
+}
+
+/*
+ * Where it was, the backend's own latest value does not count any more.
  */
 void
 fuuid_instance_follow_reset(void)
@@ -198,27 +207,28 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 		fuuid_instance_follow_reset();
 
 		last = Max(seen, fuuid_session_last_ns);
-		lead = last >= ns ? last - ns : 0;
-		if (unlikely(lead >= FUUID_BACKWARD_STEP_NS))
-		{
-			/*
-			 * This backend may have been preempted since it read the clock, while
-			 * others went on.  Only a reading that is younger than the latest
-			 * value tells that the clock is behind it.
-			 */
-			if (!read_since)
-			{
-				pg_memory_barrier();
-				fuuid_clock_read(now);
-				ns = fuuid_ns_of_time(now);
-				read_since = true;
-				continue;
-			}
-			note_lead(lead);
-			fuuid_clock_check_lead(lead);
-		}
+		lead = 0;
 		if (unlikely(last >= ns))
 		{
+			lead = last - ns;
+			if (lead >= FUUID_BACKWARD_STEP_NS)
+			{
+				/*
+				 * This backend may have been preempted since it read the clock,
+				 * while others went on.  Only a reading that is younger than the
+				 * latest value tells that the clock is behind it.
+				 */
+				if (!read_since)
+				{
+					pg_memory_barrier();
+					fuuid_clock_read(now);
+					ns = fuuid_ns_of_time(now);
+					read_since = true;
+					continue;
+				}
+				note_lead(lead);
+				fuuid_clock_check_lead(lead);
+			}
 			fuuid_clock_check_end(last, count);
 			ns = last + 1;
 		}

@@ -177,6 +177,17 @@ CREATE FUNCTION ahead(id uuid) RETURNS int LANGUAGE sql VOLATILE AS
 	is($both->query_safe('SELECT ahead(in_instance_order())'), '0', 'and then in that of the instance');
 	is($dba->query_safe('SELECT ahead(uuidv7_fast())'), '0', 'nor has the instance gone ahead since');
 
+	# ... nor a set that rests in a session which has used that order.
+	freeze_clock($node, '2031-02-03 04:05:06');
+	my $resting = $session_of->('SELECT in_instance_order(); BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000)');
+	freeze_clock($node, '2031-02-03 05:05:06');
+	$resting->query_safe('FETCH 2 FROM c');
+	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
+	set_clock_offset($node, '+0');
+	my $row = $resting->query_safe('FETCH c');
+	is($resting->query_safe("SELECT ahead('$row')"), '0', 'nor a set that rests in a session which has used that order');
+	$resting->quit;
+
 	# Without a reset a session's own order is kept when it comes to that of the instance.
 	set_clock_offset($node, '+600');
 	my $kept = $session_of->('SELECT in_instance_order()');
