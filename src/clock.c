@@ -8,6 +8,7 @@
 #include "settings.h"
 
 uint32		fuuid_clock_resolution = 1;
+uint64		fuuid_clock_process_ns = 0;
 
 /*
  * Learn the clock's resolution.  Linux without high-resolution timers reports the
@@ -25,6 +26,19 @@ fuuid_clock_init(void)
 		resolution.tv_nsec > 1 && resolution.tv_nsec < (long) FUUID_NS_PER_MS &&
 		FUUID_NS_PER_S % resolution.tv_nsec == 0)
 		fuuid_clock_resolution = resolution.tv_nsec;
+}
+
+/*
+ * Nanoseconds of the clock that nobody sets; 0 where it fails.
+ */
+uint64
+fuuid_clock_monotonic_ns(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+		return 0;
+	return (uint64) now.tv_sec * FUUID_NS_PER_S + (uint64) now.tv_nsec;
 }
 
 /*

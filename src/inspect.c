@@ -92,12 +92,14 @@ put_ordering(ReturnSetInfo *result, const char *name, const OrderingStats *stats
 	{
 		struct timespec now;
 		uint64		now_ns;
+		uint64		lead;
 
 		fuuid_clock_read(&now);
 		now_ns = fuuid_ns_of_time(&now);
 		values[4] = Int64GetDatum(stats->backward_steps);
-		values[5] = interval_of_ns(stats->last_ns > now_ns ? stats->last_ns - now_ns : 0);
-		values[6] = interval_of_ns(stats->largest_clock_lead_ns);
+		lead = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
+		values[5] = interval_of_ns(lead);
+		values[6] = interval_of_ns(Max(stats->largest_clock_lead_ns, lead));
 		nulls[4] = nulls[5] = nulls[6] = false;
 	}
 	put_row(result, values, nulls);

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "ordering.h"
 #include "ordering_instance.h"
 #include "settings.h"
@@ -32,7 +33,9 @@ fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 		fuuid_instance_reserve(now, count);
 	else if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
 	{
-		fuuid_instance_follow_reset();
+		/* A reading of the clock from before the reset does not count either. */
+		if (fuuid_instance_follow_reset())
+			fuuid_clock_read(now);
 		fuuid_session_reserve(now, count);
 	}
 	else

@@ -16,12 +16,14 @@
 
 typedef struct SharedOrdering
 {
-	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; 0: none */
+	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; or an epoch: none */
 
-	/* Changes when the latest value is given up, before that and after it. */
+	/* Even; odd while a reset goes on.  Grows by 2 with each. */
 	pg_atomic_uint64 epoch;
+	pg_atomic_uint64 reset_at;	/* monotonic clock of the latest reset, ns; 0: none */
 
 	/* What has been seen of the clock; written only while it is behind. */
+	pg_atomic_flag observing;	/* a backend is at the following */
 	pg_atomic_uint64 clock_lead_ns; /* latest lead that counts; 0: not behind */
 	pg_atomic_uint64 backward_steps;
 	pg_atomic_uint64 largest_clock_lead_ns;
@@ -42,6 +44,8 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 
 	pg_atomic_init_u64(&ordering->last_ns, 0);
 	pg_atomic_init_u64(&ordering->epoch, 0);
+	pg_atomic_init_u64(&ordering->reset_at, 0);
+	pg_atomic_init_flag(&ordering->observing);
 	pg_atomic_init_u64(&ordering->clock_lead_ns, 0);
 	pg_atomic_init_u64(&ordering->backward_steps, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
@@ -125,28 +129,36 @@ require_segment(void)
 }
 
 /*
- * Note a lead that counts, of the latest value over the clock: once for all
- * backends that see it.
+ * See how far the latest value of the instance leads the clock, and count a
+ * backward step.
+ *
+ * One backend at a time, which takes word and clock anew: between two that come
+ * one after the other a lead only shrinks, unless the clock stepped.  Who finds
+ * another one at it need not wait, for that sees the same.
  */
 static void
-note_lead(uint64 lead)
+observe(void)
 {
-	uint64		known = pg_atomic_read_u64(&shared->clock_lead_ns);
-	uint64		largest = pg_atomic_read_u64(&shared->largest_clock_lead_ns);
+	struct timespec now;
+	uint64		last;
+	uint64		clock_ns;
+	uint64		lead;
 
-	/* While the clock catches up, the lead shrinks. */
-	while (known != lead)
+	if (!pg_atomic_test_set_flag(&shared->observing))
+		return;
+	last = pg_atomic_read_u64(&shared->last_ns);
+	pg_memory_barrier();
+	if (clock_gettime(CLOCK_REALTIME, &now) == 0 && (uint64) now.tv_sec < FUUID_CLOCK_END_S)
 	{
-		if (pg_atomic_compare_exchange_u64(&shared->clock_lead_ns, &known, lead))
-		{
-			if (lead >= known + FUUID_BACKWARD_STEP_NS)
-				pg_atomic_fetch_add_u64(&shared->backward_steps, 1);
-			break;
-		}
+		clock_ns = fuuid_ns_of_time(&now);
+		lead = last > clock_ns ? last - clock_ns : 0;
+		if (lead >= pg_atomic_read_u64(&shared->clock_lead_ns) + FUUID_BACKWARD_STEP_NS)
+			pg_atomic_fetch_add_u64(&shared->backward_steps, 1);
+		pg_atomic_write_u64(&shared->clock_lead_ns, lead >= FUUID_BACKWARD_STEP_NS ? lead : 0);
+		if (lead > pg_atomic_read_u64(&shared->largest_clock_lead_ns))
+			pg_atomic_write_u64(&shared->largest_clock_lead_ns, lead);
 	}
-	while (lead > largest &&
-		   !pg_atomic_compare_exchange_u64(&shared->largest_clock_lead_ns, &largest, lead))
-		;
+	pg_atomic_clear_flag(&shared->observing);
 }
 
 bool
@@ -166,18 +178,39 @@ fuuid_instance_was_reset(void)
 }
 
 /*
- * Where it was, the backend's own latest value does not count any more.
+ * Where it was, the backend's own latest value does not count any more, and true
+ * is returned.  Nor while a reset goes on: until it has ended, who still finds the
+ * old word goes on from that.
  */
-void
+bool
 fuuid_instance_follow_reset(void)
 {
 	uint64		epoch = pg_atomic_read_u64(&shared->epoch);
 
-	if (unlikely(epoch != own_epoch))
-	{
+	if (likely(epoch == own_epoch && (epoch & 1) == 0))
+		return false;
+	fuuid_session_reset();
+	own_epoch = epoch;
+	return true;
+}
+
+/*
+ * The first value of this backend under this order.  Its own latest value, of
+ * session order, counts here as well, unless the instance may have been reset
+ * since: that is known only of a backend that has begun after the reset.
+ */
+static void
+enter(void)
+{
+	uint64		reset_at;
+
+	require_segment();
+	own_epoch = pg_atomic_read_u64(&shared->epoch);
+	pg_read_barrier();
+	reset_at = pg_atomic_read_u64(&shared->reset_at);
+	if (reset_at != 0 && fuuid_clock_process_ns <= reset_at)
 		fuuid_session_reset();
-		own_epoch = epoch;
-	}
+	entered = true;
 }
 
 /*
@@ -194,23 +227,27 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 	bool		read_since = false;
 
 	if (unlikely(!entered))
-	{
-		require_segment();
-		entered = true;
-	}
+		enter();
 
 	seen = pg_atomic_read_u64(&shared->last_ns);
 	for (;;)
 	{
-		/* After the word: who has seen it reset must see the epoch's change. */
+		/*
+		 * After the word: who has seen it reset must see the epoch's change.  A
+		 * reading of the clock from before a reset does not count either.
+		 */
 		pg_read_barrier();
-		fuuid_instance_follow_reset();
+		if (unlikely(fuuid_instance_follow_reset()))
+		{
+			fuuid_clock_read(now);
+			ns = fuuid_ns_of_time(now);
+		}
 
 		last = Max(seen, fuuid_session_last_ns);
 		lead = 0;
 		if (unlikely(last >= ns))
 		{
-			lead = last - ns;
+			lead = last - ns + count;
 			if (lead >= FUUID_BACKWARD_STEP_NS)
 			{
 				/*
@@ -226,7 +263,8 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 					read_since = true;
 					continue;
 				}
-				note_lead(lead);
+				fuuid_session_observe(ns);
+				observe();
 				fuuid_clock_check_lead(lead);
 			}
 			fuuid_clock_check_end(last, count);
@@ -240,9 +278,9 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 
 	fuuid_session_last_ns = ns + (count - 1);
 	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS))
-		fuuid_session_note_lead(fuuid_session_last_ns, lead + count);
-	else if (unlikely(pg_atomic_read_u64(&shared->clock_lead_ns) != 0))
-		pg_atomic_write_u64(&shared->clock_lead_ns, 0);
+		fuuid_session_note_lead(lead);
+	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS || pg_atomic_read_u64(&shared->clock_lead_ns) != 0))
+		observe();
 	if (unlikely(fuuid_ns_of_time(now) != ns))
 		fuuid_time_of_ns(now, ns);
 }
@@ -264,17 +302,28 @@ fuuid_instance_stats(OrderingStats *stats)
 /*
  * Forget the latest value of the instance, for all backends.
  *
- * A reservation at the same time has either succeeded before, or fails its
- * exchange and starts again.  The epoch changes twice: by the first change a
- * backend that finds the word reset knows that its own latest value is void; by
- * the second so does one that came in between and still went on from the old word.
+ * The word becomes a value that it never had, the epoch, so that a reservation
+ * at the same time has either succeeded before, or fails its exchange and starts
+ * again.  The epoch is odd while that happens: a backend that comes in between
+ * forgets its own latest value at every look, so that what it still takes from
+ * the old word does not outlive the reset.  One reset at a time.
  */
 void
 fuuid_instance_reset(void)
 {
+	uint64		epoch;
+
 	require_segment();
+	epoch = pg_atomic_read_u64(&shared->epoch);
+	while ((epoch & 1) != 0 ||
+		   !pg_atomic_compare_exchange_u64(&shared->epoch, &epoch, epoch + 1))
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1);
+		epoch = pg_atomic_read_u64(&shared->epoch);
+	}
+	pg_atomic_exchange_u64(&shared->last_ns, epoch + 2);
+	pg_atomic_exchange_u64(&shared->reset_at, fuuid_clock_monotonic_ns());
 	pg_atomic_fetch_add_u64(&shared->epoch, 1);
-	pg_atomic_exchange_u64(&shared->last_ns, 0);
-	pg_atomic_fetch_add_u64(&shared->epoch, 1);
-	pg_atomic_write_u64(&shared->clock_lead_ns, 0);
+	observe();
 }

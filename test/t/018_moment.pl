@@ -158,6 +158,87 @@ CREATE FUNCTION ahead(id uuid) RETURNS int LANGUAGE sql VOLATILE AS
 		$session->quit;
 	}
 
+	# ... also for many sessions at once, that are preempted meanwhile.
+	my $script = $node->basedir . '/generate.sql';
+	append_to_file($script, "SELECT count(uuidv7_fast()) FROM generate_series(1, 2000);\n");
+	my $traffic = sub {
+		my ($clients) = @_;
+		local $ENV{PGOPTIONS} = '-c fast_uuid.ordering=instance';
+		return IPC::Run::start(
+			[ 'pgbench', '-n', '-c', $clients, '-j', 2, '-T', 600, '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ],
+			'>', \my $out, '2>', \my $err);
+	};
+	my $transactions = sub {
+		return $node->safe_psql('postgres', "SELECT pg_stat_clear_snapshot(); SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'");
+	};
+	my $await_traffic = sub {
+		$node->poll_query_until('postgres', "SELECT xact_commit > $_[0] FROM pg_stat_database WHERE datname = 'postgres'")
+		  or BAIL_OUT('pgbench stands still');
+	};
+	$node->stop;
+	start_with_fake_clock($node);
+	my $pgbench = $traffic->(16);
+	$await_traffic->($transactions->() =~ /(\d+)/ ? $1 + 50 : 0);
+	set_clock_offset($node, '-3600');
+	$await_traffic->($transactions->() =~ /(\d+)/ ? $1 + 100 : 0);
+	is($node->safe_psql('postgres', "SELECT backward_steps FROM fast_uuid_stats() WHERE name = 'instance'"),
+		'1', 'instance: one step counts once among sixteen sessions');
+	$pgbench->kill_kill;
+
+	# A session that fails because of its own lead says nothing of the instance.
+	$node->stop;
+	start_with_fake_clock($node);
+	set_clock_offset($node, '+3600');
+	$session = $session_of->("SET fast_uuid.max_clock_lead = '1min'; SELECT uuidv7_fast()");
+	set_clock_offset($node, '+0');
+	$other = $session_of->("SET fast_uuid.ordering = 'instance'");
+	foreach (1 .. 3)
+	{
+		is($error_of->($session, 'SELECT in_instance_order()'), '55000', 'a session with a lead of its own comes to the instance');
+		$other->query_safe('SELECT uuidv7_fast()');
+	}
+	is($steps->($other, 'instance'), '0|0', 'instance: it is not counted there');
+	is($steps->($session, 'session'), '1|3600', 'session: but for itself');
+	$_->quit foreach $session, $other;
+
+	# A step seen under the order of the instance is one of the session as well.
+	$node->stop;
+	start_with_fake_clock($node);
+	$session = $session_of->("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast()");
+	set_clock_offset($node, '-3600');
+	$session->query_safe("SELECT uuidv7_fast(); SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast()");
+	is($steps->($session, 'session'), '1|3600', 'session: a step seen under the order of the instance counts');
+	$session->quit;
+
+	# A reset in the middle of traffic: readings of the clock from before do not come in after it.
+	$node->stop;
+	start_with_fake_clock($node);
+	$pgbench = $traffic->(16);
+	my $resetter = $session_of->("SET fast_uuid.ordering = 'instance'");
+	my $undone   = 0;
+	foreach (1 .. 6)
+	{
+		set_clock_offset($node, '+86400');
+		$resetter->query_safe('SELECT 1') while $resetter->query_safe('SELECT ahead(uuidv7_fast()) + extract(epoch FROM clock_timestamp())::int')
+		  < time + 86000;
+		set_clock_offset($node, '+0');
+		$resetter->query_safe('SELECT fast_uuid_reset_ordering()');
+		$undone++ if $resetter->query_safe('SELECT ahead(uuidv7_fast())') > 60;
+		$await_traffic->($transactions->() =~ /(\d+)/ ? $1 + 20 : 0);
+		$undone++ if $resetter->query_safe('SELECT ahead(uuidv7_fast())') > 60;
+	}
+	is($undone, 0, 'a reset in the middle of traffic is not undone by it');
+	$pgbench->kill_kill;
+	$resetter->quit;
+
+	# A session that begins after a reset is not taken for one of before.
+	$session = $session_of->('SELECT uuidv7_fast()');
+	set_clock_offset($node, '+3600');
+	my $mine = $session->query_safe('SELECT uuidv7_fast()');
+	set_clock_offset($node, '+0');
+	is($session->query_safe("SELECT in_instance_order() > '$mine'"), 't', 'an old reset does not void what a session generated since');
+	$session->quit;
+
 	# A reset holds: a pooled session that used the order of the instance before,
 	# and one that comes to it only now, do not bring the time back.
 	$node->stop;
@@ -222,6 +303,17 @@ CREATE FUNCTION ahead(id uuid) RETURNS int LANGUAGE sql VOLATILE AS
 	$session->query_safe("FETCH c; SET fast_uuid.max_clock_lead = '1h'");
 	is($error_of->($session, 'FETCH c'), '55000', 'a limit that is set between two rows holds for the second');
 	$session->quit;
+
+	# The limit is for the last value of an array as well.
+	foreach my $ordering ('session', 'instance')
+	{
+		freeze_clock($node, '2031-02-03 04:05:06');
+		$session = $session_of->("SET fast_uuid.ordering = '$ordering'; SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()");
+		freeze_clock($node, '2031-02-03 03:05:06');
+		$session->query_safe("SET fast_uuid.max_clock_lead = '1h'");
+		is($error_of->($session, 'SELECT cardinality(uuidv7_fast_array(256))'), '55000', "$ordering: an array beyond the limit by nanoseconds");
+		$session->quit;
+	}
 
 	# The last second of the 64-bit nanosecond, then today.
 	my $end = 18446744073;
