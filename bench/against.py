@@ -21,7 +21,7 @@ CONNECTIONS = 40
 
 def shared_order(connection):
     """The order of all sessions, by the name that this build has for it."""
-    for name in ('instance', 'instance'):
+    for name in ('instance', 'cluster'):
         try:
             connection.execute(f"SET fast_uuid.ordering = '{name}'; RESET fast_uuid.ordering")
             return {'fast_uuid.ordering': name}

@@ -93,7 +93,7 @@ measure_cost(void)
 	for (int c = 0; c < (int) lengthof(clocks); c++)
 	{
 		qsort(ns[c], ROUNDS, sizeof(double), compare);
-		printf("%s,%.1f,ns a reading\n", clocks[c].name, ns[c][ROUNDS / 2]);
+		printf("%s,%.1f,ns per reading\n", clocks[c].name, ns[c][ROUNDS / 2]);
 	}
 }
 
@@ -173,7 +173,7 @@ main(void)
 	simulate("slewed by 100000 ppm (the kernel's limit)", 100000, 0);
 	simulate("slewed by -100000 ppm (the kernel's limit)", -100000, 0);
 	simulate("stepped backwards by a second", 0, -(int64) NS_PER_S);
-	simulate("set ahead by a second", 0, NS_PER_S);
+	simulate("stepped forwards by a second", 0, NS_PER_S);
 	return 0;
 }
 

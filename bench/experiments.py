@@ -44,7 +44,7 @@ def _count(call, values=MILLION):
 
 
 def requests(bench):
-    """Nanoseconds a request, by source, implementation and size."""
+    """Nanoseconds per request, by source, implementation and size."""
     with bench.server.connect() as connection:
         for n in bench.rounds('Requests to the sources'):
             for source, how, size, ns in connection.execute(
@@ -120,11 +120,11 @@ def inserts(bench):
 
 
 def single_rows(bench):
-    """Rows one a transaction, by 1, 2 and 8 clients."""
+    """One row per transaction, by 1, 2 and 8 clients."""
     with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
         connection.execute("ALTER DATABASE postgres SET synchronous_commit = off")
         keys = _keys(connection)
-        for n in bench.rounds('Rows one a transaction', short=True):
+        for n in bench.rounds('One row per transaction', short=True):
             for clients in (1, 2, 8):
                 for i, (name, key, settings) in enumerate(_turned(keys, n)):
                     connection.execute(f'CREATE TABLE single{i} (id {key} PRIMARY KEY, n integer)')
@@ -136,12 +136,12 @@ def single_rows(bench):
                     for setting, value in settings.items():
                         connection.execute(f'ALTER DATABASE postgres SET {setting} = {value}')
                     tps = bench.server.pgbench(script, clients, '-T', str(bench.seconds))
-                    bench.record('single rows', name, clients, n, 'rows a second', tps)
+                    bench.record('single rows', name, clients, n, 'rows per second', tps)
                     connection.execute(f'DROP TABLE single{i}')
         connection.execute('ALTER DATABASE postgres RESET ALL')
 
 
-def first_value(bench):
+def first_call(bench):
     """The first statements of a new session, with and without preloading."""
     with bench.server.connect() as connection:
         core = core_v7(connection)
@@ -152,7 +152,7 @@ def first_value(bench):
         "uuidv7_fast('getrandom')": "SELECT uuidv7_fast('getrandom')",
         "uuidv7_fast('xorshift128+')": "SELECT uuidv7_fast('xorshift128+')",
     }
-    for n in bench.rounds('First values of new sessions', times=20):
+    for n in bench.rounds('First calls of new sessions', times=20):
         for how, server in (('preloaded', bench.server), ('not preloaded', bench.unpreloaded)):
             for name, statement in _turned(cases.items(), n):
                 started = time.perf_counter()
@@ -162,10 +162,10 @@ def first_value(bench):
                     first = time.perf_counter()
                     connection.execute(statement).fetchall()
                     second = time.perf_counter()
-                bench.record('first value', name, how, n, 'connect us', (connected - started) * 1e6)
-                bench.record('first value', name, how, n, 'us', (first - connected) * 1e6)
-                bench.record('first value', name, how, n, 'us from connecting on', (first - started) * 1e6)
-                bench.record('first value', name, how, n, 'second us', (second - first) * 1e6)
+                bench.record('first call', name, how, n, 'connect us', (connected - started) * 1e6)
+                bench.record('first call', name, how, n, 'us', (first - connected) * 1e6)
+                bench.record('first call', name, how, n, 'us from connecting on', (first - started) * 1e6)
+                bench.record('first call', name, how, n, 'second us', (second - first) * 1e6)
 
 
 def growth(bench):
@@ -179,12 +179,12 @@ def growth(bench):
                     bench.record('growth', one.name, 10 ** exponent, n, 'ms', ms)
 
 
-def backends(bench):
-    """Values a second of 1 to 8 backends at once."""
+def sessions(bench):
+    """Values per second of 1 to 8 sessions at once."""
     values = 250000
     with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
         cases = [BASELINE, DEFAULT, INSTANCE, NEXTVAL, *core_v7(connection)]
-        for n in bench.rounds('One to eight backends', short=True):
+        for n in bench.rounds('One to eight sessions', short=True):
             for clients in (1, 2, 4, 8):
                 for i, one in enumerate(_turned(cases, n)):
                     script = f'{directory}/{i}.sql'
@@ -193,15 +193,15 @@ def backends(bench):
                             file.write(f'SET {setting} = {value};\n')
                         file.write(_count(one.call, values) + ';\n')
                     tps = bench.server.pgbench(script, clients, '-T', str(bench.seconds))
-                    bench.record('backends', one.name, clients, n, 'values a second', tps * values)
+                    bench.record('sessions', one.name, clients, n, 'values per second', tps * values)
 
 
-def lead(bench):
-    """How far the time in the last value of many leads the clock, on a server
+def clock_lead(bench):
+    """How far the time in the last of many values is ahead of the clock, on a server
     whose RAND_bytes costs nothing."""
     with bench.fast_random.connect() as connection:
         cases = [DEFAULT, INSTANCE, *core_v7(connection)]
-    for n in bench.rounds('Lead over the clock', short=True):
+    for n in bench.rounds('Ahead of the clock', short=True):
         for one in cases:
             for million in (1, 2, 5, 10):
                 # A session of its own: core's lead stays until the clock has caught up.
@@ -212,7 +212,7 @@ def lead(bench):
                         SELECT extract(epoch FROM uuidv7_fast_timestamp(id, true) - clock_timestamp()) * 1e6
                           FROM (SELECT {one.call} AS id FROM generate_series(1, {million * MILLION})
                                 OFFSET {million * MILLION - 1}) AS made""").fetchone()[0]
-                bench.record('lead', one.name, million * MILLION, n, 'us', max(us, 0))
+                bench.record('clock lead', one.name, million * MILLION, n, 'us', max(us, 0))
 
 
-ALL = [requests, statements, bulk, inserts, single_rows, first_value, growth, backends, lead]
+ALL = [requests, statements, bulk, inserts, single_rows, first_call, growth, sessions, clock_lead]

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, BASELINE, NEXTVAL
 from results import published
 
-OURS, PALE, FLOOR_COLOUR, PEER = '#1f6f8b', '#8fbccb', '#8c8c8c', '#d98e5f'
-COLOURS = {BASELINE.name: FLOOR_COLOUR, DEFAULT.name: OURS, INSTANCE.name: '#0b3c49', NEXTVAL.name: '#b5651d',
+OURS, PALE, BASELINE_COLOUR, PEER = '#1f6f8b', '#8fbccb', '#8c8c8c', '#d98e5f'
+COLOURS = {BASELINE.name: BASELINE_COLOUR, DEFAULT.name: OURS, INSTANCE.name: '#0b3c49', NEXTVAL.name: '#b5651d',
            CORE_V7.name: PEER, CORE_V4.name: '#c9b18c', 'bigint identity': '#b5651d'}
 MARKERS = dict(zip(COLOURS, 'Xos^Dvp'))
 
@@ -22,7 +22,7 @@ plt.rcParams.update({
 
 def _colour(case):
     if case.startswith('nothing'):
-        return FLOOR_COLOUR
+        return BASELINE_COLOUR
     if case in COLOURS:
         return COLOURS[case]
     return OURS if case.startswith('uuidv7_fast') else PEER
@@ -83,14 +83,14 @@ def statements(summary, path):
     figure, axes = plt.subplots(figsize=(9.5, 0.42 * len(shown) + 0.9))
     _bars(axes, [labels.get(case, case) for case in shown], ms, [_colour(case) for case in shown], notes,
           'A million values: SELECT count(f()) FROM generate_series(1, 1000000)')
-    axes.axvline(ms[0], color=FLOOR_COLOUR, linestyle=':', linewidth=1)
+    axes.axvline(ms[0], color=BASELINE_COLOUR, linestyle=':', linewidth=1)
     _save(figure, path)
 
 
 def requests(summary, path):
     figure, axes = plt.subplots(figsize=(9, 4.8))
     hues = {'openssl': OURS, 'OpenSSL': OURS, 'getrandom (vDSO)': '#6a4c93', 'getrandom (system call)': '#c77dba',
-            'urandom': PEER, '/dev/urandom': PEER, 'xorshift128+': FLOOR_COLOUR}
+            'urandom': PEER, '/dev/urandom': PEER, 'xorshift128+': BASELINE_COLOUR}
     for case in summary.cases('requests'):
         sizes = [int(p) for p in summary.parameters('requests')]
         hue = hues.get(case, hues.get(case.split(' (')[0], 'black'))
@@ -98,10 +98,10 @@ def requests(summary, path):
                   color=hue, marker='o', linewidth=2, label=case)
     for source, ns in published().items():
         axes.plot(list(ns), list(ns.values()), color=hues[source], linestyle=':', linewidth=1.4, label=f'{source}, published')
-    axes.set(xscale='log', yscale='log', xlabel='bytes a request', ylabel='ns a request')
+    axes.set(xscale='log', yscale='log', xlabel='bytes per request', ylabel='ns per request')
     axes.set_xticks([16, 64, 256, 1024], ['16', '64', '256', '1024'])
     axes.minorticks_off()
-    axes.set_title('What a request to each source costs')
+    axes.set_title('The cost of a request to each source')
     _legend(axes)
     _save(figure, path)
 
@@ -132,23 +132,23 @@ def single_rows(summary, path):
     figure, axes = plt.subplots(figsize=(9, 3.8))
     width = 0.8 / len(cases)
     for i, case in enumerate(cases):
-        values = [summary.get('single rows', case, c, 'rows a second') / 1000 for c in clients]
+        values = [summary.get('single rows', case, c, 'rows per second') / 1000 for c in clients]
         axes.bar([place + i * width for place in range(len(clients))], values, width * 0.92,
                  color=_colour(case), label=case)
     axes.set_xticks([place + 0.4 - width / 2 for place in range(len(clients))],
                     [f'{c} client' + ('s' if c != '1' else '') for c in clients])
     axes.tick_params(axis='x', length=0)
-    axes.set_ylabel('thousand rows a second')
-    axes.set_title('Rows one a transaction (pgbench, synchronous_commit = off)')
+    axes.set_ylabel('thousand rows per second')
+    axes.set_title('One row per transaction (pgbench, synchronous_commit = off)')
     _legend(axes)
     _save(figure, path)
 
 
-def first_value(summary, path):
-    cases = summary.cases('first value')
+def first_call(summary, path):
+    cases = summary.cases('first call')
     figure, axes = plt.subplots(figsize=(9, 4.4))
     for offset, how, strong in ((-0.19, 'preloaded', 1.0), (0.19, 'not preloaded', 0.45)):
-        values = [summary.get('first value', case, how, 'us') for case in cases]
+        values = [summary.get('first call', case, how, 'us') for case in cases]
         places = [place + offset for place in range(len(cases))]
         axes.barh(places, values, 0.36, color=[_colour(case) for case in cases], alpha=strong)
         for place, value in zip(places, values):
@@ -166,31 +166,31 @@ def first_value(summary, path):
 def growth(summary, path):
     figure, axes, _ = _lines(
         summary, 'growth', lambda case, n: summary.get('growth', case, n, 'ms') * 1e6 / n,
-        'How the cost grows with the number of values', 'values in one statement', 'ns a value, with the statement')
+        'How the cost grows with the number of values', 'values in one statement', 'ns per value, with the statement')
     axes.set_xscale('log')
     _save(figure, path)
 
 
-def backends(summary, path):
+def sessions(summary, path):
     figure, axes, clients = _lines(
-        summary, 'backends', lambda case, n: summary.get('backends', case, n, 'values a second') / 1e6,
-        'How it grows with the number of backends', 'backends at once', 'million values a second, all together')
+        summary, 'sessions', lambda case, n: summary.get('sessions', case, n, 'values per second') / 1e6,
+        'Throughput by the number of sessions', 'sessions at once', 'million values per second, in total')
     axes.set_xticks(clients)
     _save(figure, path)
 
 
-def lead(summary, path):
+def clock_lead(summary, path):
     figure, axes = plt.subplots(figsize=(8, 3.6))
-    counts = [int(p) for p in summary.parameters('lead')]
-    for case in summary.cases('lead'):
+    counts = [int(p) for p in summary.parameters('clock lead')]
+    for case in summary.cases('clock lead'):
         if case != INSTANCE.name:
-            values = [0] + [summary.get('lead', case, n, 'us') / 1e6 for n in counts]
+            values = [0] + [summary.get('clock lead', case, n, 'us') / 1e6 for n in counts]
             _line(axes, [0] + [n / 1e6 for n in counts], values, case)
             axes.text(counts[-1] / 1e6 + 0.2, values[-1], f'{case}: {values[-1]:.2f} s', va='center')
-    axes.set(xlabel='million values, as fast as they come', ylabel='seconds ahead of the clock')
+    axes.set(xlabel='million values, as fast as possible', ylabel='seconds ahead of the clock')
     axes.grid(axis='y', color='#e6e6e6')
-    axes.set_title('How far the time in the value leads the clock, with a fast random source')
+    axes.set_title('How far the embedded time is ahead of the clock, with a fast random source')
     _save(figure, path)
 
 
-ALL = [statements, requests, inserts, single_rows, first_value, growth, backends, lead]
+ALL = [statements, requests, inserts, single_rows, first_call, growth, sessions, clock_lead]

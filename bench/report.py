@@ -15,11 +15,11 @@ TITLES = {
     'requests': 'Requests to the sources',
     'bulk': 'In bulk',
     'inserts': 'A million rows',
-    'single rows': 'Rows one a transaction',
-    'first value': 'The first value of a session',
+    'single rows': 'One row per transaction',
+    'first call': 'First-call cost',
     'growth': 'From a thousand values to ten million',
-    'backends': 'From one backend to eight',
-    'lead': 'The lead over the clock',
+    'sessions': 'From one session to eight',
+    'clock lead': 'Ahead of the clock',
     'clock': 'Two clocks',
     'xorshift': 'The generator xorshift128+',
 }
@@ -31,13 +31,13 @@ NOTES = {
     'bulk': 'A million values in one call.',
     'inserts': '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table `(id PRIMARY KEY DEFAULT ..., '
                'n integer)`, after a checkpoint.',
-    'single rows': 'pgbench, prepared, one row a transaction, `synchronous_commit = off`: with it on, the disk is measured.',
-    'first value': 'Client time of the first statement after connecting, over a Unix socket; then of the same statement '
+    'single rows': 'pgbench, prepared, one row per transaction, `synchronous_commit = off`: with it on, the disk is measured.',
+    'first call': 'Client time of the first statement after connecting, over a Unix socket; then of the same statement '
                    'again, and of connecting. One server has preloaded the libraries, the other not.',
     'growth': 'Server time of a statement, by the number of values in it.',
-    'backends': 'All backends together; `SELECT count(f()) FROM generate_series(1, 250000)` over and over.',
-    'lead': 'Time in the last value, less the clock just after it, on a server whose `RAND_bytes` has been replaced by '
-            'one that costs nothing (`bench/fast_random.c`), for every generator the same. 0: it does not lead.',
+    'sessions': 'All sessions in total; `SELECT count(f()) FROM generate_series(1, 250000)` over and over.',
+    'clock lead': 'The time in the last value less the clock just after it, on a server whose `RAND_bytes` has been replaced '
+                  'by one that costs nothing (`bench/fast_random.c`), the same for every generator. 0: not ahead.',
     'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
              'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
     'xorshift': 'The lanes of `src/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
@@ -68,10 +68,10 @@ def spread(summary, *key):
 
 
 def statements(summary):
-    return table(['generator', 'ms (quartiles)', 'times the baseline', 'ns a value above it', 'times `uuidv7_fast()`'], [
+    return table(['generator', 'ms (quartiles)', 'times the baseline', 'ns per value above it', 'times `uuidv7_fast()`'], [
         [case, spread(summary, 'statements', case, MILLION, 'ms'),
          *(figure(summary.get('statements', case, MILLION, metric))
-           for metric in ('times the baseline', 'ns a value above the baseline', 'times uuidv7_fast()'))]
+           for metric in ('times the baseline', 'ns per value above the baseline', 'times uuidv7_fast()'))]
         for case in summary.cases('statements')])
 
 
@@ -87,7 +87,7 @@ def by_parameter(experiment, metric, unit, label=str):
 
 def requests(summary):
     sizes = summary.parameters('requests')
-    return table(['ns by bytes a request', *sizes], [
+    return table(['ns by bytes per request', *sizes], [
         *([case, *(figure(summary.get('requests', case, size, 'ns')) for size in sizes)]
           for case in summary.cases('requests')),
         *([f'published: {source}', *(figure(ns.get(int(size))) for size in sizes)]
@@ -95,7 +95,7 @@ def requests(summary):
 
 
 def bulk(summary):
-    return table(['call', 'ms (quartiles)', 'ns a value'], [
+    return table(['call', 'ms (quartiles)', 'ns per value'], [
         [f'`{case}`', spread(summary, 'bulk', case, MILLION, 'ms'), figure(summary.get('bulk', case, MILLION, 'ms'))]
         for case in summary.cases('bulk')])
 
@@ -113,16 +113,16 @@ def inserts(summary):
         for case in summary.cases('inserts')])
 
 
-def first_value(summary):
+def first_call(summary):
     return table(['statement', 'us, preloaded (quartiles)', 'times `uuidv7()`', 'us, not preloaded (quartiles)',
                   'us, the same again', 'us to connect, preloaded', 'us to connect, not preloaded'], [
-        [case, spread(summary, 'first value', case, 'preloaded', 'us'),
-         figure(summary.get('first value', case, 'preloaded', 'times uuidv7()')),
-         spread(summary, 'first value', case, 'not preloaded', 'us'),
-         figure(summary.get('first value', case, 'preloaded', 'second us')),
-         figure(summary.get('first value', case, 'preloaded', 'connect us')),
-         figure(summary.get('first value', case, 'not preloaded', 'connect us'))]
-        for case in summary.cases('first value')])
+        [case, spread(summary, 'first call', case, 'preloaded', 'us'),
+         figure(summary.get('first call', case, 'preloaded', 'times uuidv7()')),
+         spread(summary, 'first call', case, 'not preloaded', 'us'),
+         figure(summary.get('first call', case, 'preloaded', 'second us')),
+         figure(summary.get('first call', case, 'preloaded', 'connect us')),
+         figure(summary.get('first call', case, 'not preloaded', 'connect us'))]
+        for case in summary.cases('first call')])
 
 
 def program(name):
@@ -142,11 +142,11 @@ TABLES = {
     'requests': requests,
     'bulk': bulk,
     'inserts': inserts,
-    'single rows': by_parameter('single rows', 'rows a second', 'rows a second by clients'),
-    'first value': first_value,
+    'single rows': by_parameter('single rows', 'rows per second', 'rows per second by clients'),
+    'first call': first_call,
     'growth': by_parameter('growth', 'ms', 'ms by values', thousands),
-    'backends': by_parameter('backends', 'values a second', 'values a second by backends'),
-    'lead': by_parameter('lead', 'us', 'us by values made', thousands),
+    'sessions': by_parameter('sessions', 'values per second', 'values per second by sessions'),
+    'clock lead': by_parameter('clock lead', 'us', 'us by values generated', thousands),
     'clock': program('clock'),
     'xorshift': program('xorshift'),
 }
@@ -167,10 +167,10 @@ def goals(summary):
          summary.get('inserts', DEFAULT.name, 'LOGGED', 'times bigint identity'), lambda v: v <= 0.92),
         ('a million rows, times `bigint` identity, unlogged', 'at most 0.92',
          summary.get('inserts', DEFAULT.name, 'UNLOGGED', 'times bigint identity'), lambda v: v <= 0.92),
-        ('bulk, ns a value', 'at most 12',
+        ('bulk, ns per value', 'at most 12',
          summary.get('bulk', 'uuidv7_fast_array(1000000)', MILLION, 'ms'), lambda v: v <= 12),
-        ('lead over the clock after ten million values, us', '0',
-         summary.get('lead', DEFAULT.name, 10000000, 'us', 'max'), lambda v: v == 0),
+        ('ahead of the clock after ten million values, us', '0',
+         summary.get('clock lead', DEFAULT.name, 10000000, 'us', 'max'), lambda v: v == 0),
     ]
     if core:
         rows[1:1] = [
@@ -178,11 +178,11 @@ def goals(summary):
             ('the same, times the slowest strong source', 'above 1',
              summary.get('statements', CORE_V7.name, MILLION, 'ms') / slowest, lambda v: v > 1)]
         rows += [
-            ('first value with preloading, from connecting on, times that of `uuidv7()`', 'at most 1.10',
-             summary.get('first value', DEFAULT.name, 'preloaded', 'times uuidv7(), from connecting on'),
+            ('first call with preloading, from connecting on, times that of `uuidv7()`', 'at most 1.10',
+             summary.get('first call', DEFAULT.name, 'preloaded', 'times uuidv7(), from connecting on'),
              lambda v: v <= 1.10),
             ('the same, the first statement alone', 'at most 1.10',
-             summary.get('first value', DEFAULT.name, 'preloaded', 'times uuidv7()'), lambda v: v <= 1.10)]
+             summary.get('first call', DEFAULT.name, 'preloaded', 'times uuidv7()'), lambda v: v <= 1.10)]
     return table(['goal', 'wanted', 'measured', 'reached'],
                  [[what, wanted, figure(value), yes[holds(value)]] for what, wanted, value, holds in rows])
 
@@ -195,7 +195,7 @@ def main(directory):
              'Written by `script/bench`. All figures are medians of one run; '
              '[Performance](../../doc/performance.md) explains them.',
              table(['', 'of this run'], [[name, value] for name, value in described.items()])]
-    if {'statements', 'inserts', 'bulk', 'lead', 'first value'} <= set(measured):
+    if {'statements', 'inserts', 'bulk', 'clock lead', 'first call'} <= set(measured):
         parts += ['## Goals', goals(summary)]
     drawn = {plot.__name__.replace('_', ' '): plot for plot in plots.ALL}
     for name in measured:

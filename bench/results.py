@@ -12,13 +12,13 @@ from generators import CORE_V7, DEFAULT, BASELINE, NEXTVAL
 # experiment, metric, the case that is compared with, the new metric, how.
 PAIRED = [
     ('statements', 'ms', BASELINE.name, 'times the baseline', lambda one, base: one / base),
-    ('statements', 'ms', BASELINE.name, 'ns a value above the baseline', lambda one, base: one - base),
+    ('statements', 'ms', BASELINE.name, 'ns per value above the baseline', lambda one, base: one - base),
     ('statements', 'ms', DEFAULT.name, 'times uuidv7_fast()', lambda one, base: one / base),
     ('inserts', 'ms', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
-    ('single rows', 'rows a second', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
-    ('backends', 'values a second', NEXTVAL.name, 'times nextval()', lambda one, base: one / base),
-    ('first value', 'us', CORE_V7.name, 'times uuidv7()', lambda one, base: one / base),
-    ('first value', 'us from connecting on', CORE_V7.name, 'times uuidv7(), from connecting on',
+    ('single rows', 'rows per second', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
+    ('sessions', 'values per second', NEXTVAL.name, 'times nextval()', lambda one, base: one / base),
+    ('first call', 'us', CORE_V7.name, 'times uuidv7()', lambda one, base: one / base),
+    ('first call', 'us from connecting on', CORE_V7.name, 'times uuidv7(), from connecting on',
      lambda one, base: one / base),
 ]
 

@@ -52,7 +52,7 @@ class Server:
         return psycopg.connect(host=str(self.socket), user='postgres', dbname='postgres', autocommit=True)
 
     def pgbench(self, script, clients, *arguments):
-        """Transactions a second of a script, without the time to connect."""
+        """Transactions per second of a script, without the time to connect."""
         threads = min(clients, os.cpu_count())
         out = subprocess.run(
             [self.bindir / 'pgbench', '-n', '-M', 'prepared', '-h', self.socket, '-U', 'postgres',
