@@ -57,12 +57,12 @@ fuuid_clock_fail(int clock_errno)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
-			 errmsg("system clock is out of range for a generated UUID"),
-			 errdetail("Its time must lie between the years 1970 and 2554.")));
+			 errmsg("time out of range for a generated UUID"),
+			 errdetail("The system clock, and the time after that of the latest UUID, must lie between the years 1970 and 2554.")));
 }
 
 /*
- * Raise an error where the embedded time would lead the clock, by this many
+ * Raise an error where the embedded time would be ahead of the clock, by this many
  * nanoseconds, more than fast_uuid.max_clock_lead allows.
  */
 void
@@ -72,9 +72,9 @@ fuuid_clock_check_lead(uint64 lead_ns)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("embedded time would lead the clock by more than fast_uuid.max_clock_lead"),
-			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest value; the limit is %d ms.",
+			 errmsg("embedded time would be ahead of the clock by more than fast_uuid.max_clock_lead"),
+			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest UUID; the limit is %d ms.",
 					   lead_ns / FUUID_NS_PER_MS, fuuid_max_clock_lead),
 			 errhint("Wait until the clock has caught up, raise fast_uuid.max_clock_lead, "
-					 "or have fast_uuid_reset_ordering() give up the order with earlier values.")));
+					 "or call fast_uuid_reset_ordering() to give up the order with earlier UUIDs.")));
 }

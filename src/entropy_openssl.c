@@ -137,7 +137,7 @@ openssl_describe(void)
 static bool
 openssl_available(const char **why)
 {
-	*why = "This build of fast_uuid is without OpenSSL.";
+	*why = "fast_uuid was built without OpenSSL.";
 	return false;
 }
 

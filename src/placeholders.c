@@ -90,8 +90,8 @@ check_value(const SettingRule *rule, SetValue value)
 				 errdetail("It was set %s, before fast_uuid was loaded.", fuuid_setting_origin(value.source)),
 				 value.source == PGC_S_CLIENT ?
 				 errhint("Connect without this option.") :
-				 errhint("RESET %s in a transaction of its own, take it out of the function, "
-						 "or have a superuser GRANT SET ON PARAMETER.", rule->name)));
+				 errhint("RESET %s in a transaction of its own, remove it from the function's SET clause, "
+						 "or ask a superuser to GRANT SET ON PARAMETER.", rule->name)));
 
 	if (rule->valid != NULL && !rule->valid(value.text))
 		ereport(ERROR,
@@ -99,7 +99,7 @@ check_value(const SettingRule *rule, SetValue value)
 				 errmsg("invalid value for parameter \"%s\": \"%s\"", rule->name, value.text),
 				 errdetail("It was set %s, before fast_uuid was loaded.", fuuid_setting_origin(value.source)),
 				 value.source == PGC_S_SESSION ?
-				 errhint("RESET %s in a transaction of its own, or correct the function.", rule->name) :
+				 errhint("RESET %s in a transaction of its own, or correct the function's SET clause.", rule->name) :
 				 errhint("Correct it there.")));
 }
 

@@ -133,7 +133,7 @@ fuuid_settings_init(void)
 	/* Before the source, which is checked against it. */
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Entropy sources that may be used.",
-							   "A list of names with commas. Any other source is refused, by fast_uuid.source and as an argument. "
+							   "A comma-separated list of names. Any other source is refused, by fast_uuid.source and as an argument. "
 							   "A list with a wrong name allows nothing. "
 							   "Does not change fast_uuid.source: set that to an allowed one.",
 							   &fuuid_allowed_text,

@@ -49,8 +49,8 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 	malformed = !parse_seed(*newval, &seed);
 	if (malformed && !fuuid_setting_must_keep(source))
 	{
-		GUC_check_errdetail("A seed is a whole number from 0 to 18446744073709551615, "
-							"or 0x and hexadecimal digits up to 0xffffffffffffffff.");
+		GUC_check_errdetail("A seed is a decimal integer from 0 to 18446744073709551615, "
+							"or 0x followed by hexadecimal digits up to 0xffffffffffffffff.");
 		return false;
 	}
 	generator = guc_malloc(LOG, sizeof(XorshiftGenerator));
@@ -61,10 +61,10 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 	generator->seed = seed;
 	if (malformed)
 		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "fast_uuid.seed is no number of 64 bits; it was set %s.", fuuid_setting_origin(source));
+				 "fast_uuid.seed is not a 64-bit number; it was set %s.", fuuid_setting_origin(source));
 	else if (source < PGC_S_INTERACTIVE)
 		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "fast_uuid.seed was set %s; a seed is taken from SET alone.", fuuid_setting_origin(source));
+				 "fast_uuid.seed was set %s; a seed is accepted only from SET.", fuuid_setting_origin(source));
 	*extra = generator;
 	return true;
 }

@@ -102,9 +102,9 @@ END $$});
 	{
 		$living->{stderr} = '';
 		is($living->query("SELECT $call"), '', "$scope: $call makes nothing beyond the limit");
-		like($living->{stderr}, qr/ERROR:  embedded time would lead the clock by more than fast_uuid.max_clock_lead/,
+		like($living->{stderr}, qr/ERROR:  embedded time would be ahead of the clock by more than fast_uuid.max_clock_lead/,
 			"$scope: $call, the error");
-		like($living->{stderr}, qr/DETAIL:  The clock is 31\d{10} ms behind the latest value; the limit is 3600000 ms/,
+		like($living->{stderr}, qr/DETAIL:  The clock is 31\d{10} ms behind the latest UUID; the limit is 3600000 ms/,
 			"$scope: $call, the lead in the detail");
 		like($living->{stderr}, qr/HINT: .*fast_uuid_reset_ordering\(\)/, "$scope: $call, the way out in the hint");
 	}

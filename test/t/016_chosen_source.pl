@@ -580,7 +580,7 @@ sub seeds
 			if ($way eq 'option' || $way eq 'startup packet')
 			{
 				is($outcome, '0A000', "$what: not taken");
-				like($session->{failure}, qr/seed was set by a connection option; a seed is taken from SET alone/, "$what: the error says so");
+				like($session->{failure}, qr/seed was set by a connection option; a seed is accepted only from SET/, "$what: the error says so");
 				like($session->outcome("SELECT uuidv7_fast('getrandom')"), qr/value/, "$what: other sources work");
 			}
 			else
