@@ -100,7 +100,7 @@ check_value(const SettingRule *rule, SetValue value)
 				 errdetail("It was set %s, before fast_uuid was loaded.", fuuid_setting_origin(value.source)),
 				 value.source == PGC_S_SESSION ?
 				 errhint("RESET %s in a transaction of its own, or correct the function's SET clause.", rule->name) :
-				 errhint("Correct it there.")));
+				 errhint("Correct it there, and reconnect.")));
 }
 
 /*
@@ -190,7 +190,7 @@ fuuid_placeholders_check(const SettingRule *rules, int count)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("fast_uuid cannot be loaded in the transaction in which \"%s\" was reset", rules[i].name),
-					 errhint("End the transaction and call again.")));
+					 errhint("Roll back, and RESET it in a transaction of its own.")));
 		if (setting->source != PGC_S_DEFAULT && IsInParallelMode() && !applies_in_parallel())
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -58,7 +58,7 @@ fuuid_setting_fail_unknown(const char *what, const char *value, const char *sett
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized %s \"%s\"", what, value),
 			 errdetail("%s was set %s.", setting, fuuid_setting_origin(fuuid_setting_source(setting))),
-			 errhint("Available values: %s.", available)));
+			 errhint("Available values: %s. SET one of them, or correct it where it was set and reconnect.", available)));
 }
 
 /*

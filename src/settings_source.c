@@ -154,7 +154,10 @@ fuuid_settings_not_allowed(const char *source)
 			 wrong == NULL ? 0 :
 			 errdetail("%s fast_uuid.allowed_sources was set %s; a wrong list allows nothing.",
 					   wrong, fuuid_setting_origin(fuuid_setting_source("fast_uuid.allowed_sources"))),
-			 errhint(FUUID_NOT_ALLOWED_HINT, fuuid_entropy_names(fuuid_allowed_sources))));
+			 fuuid_allowed_sources == 0 ?
+			 errhint(FUUID_NOT_ALLOWED_HINT, fuuid_entropy_names(0)) :
+			 errhint(FUUID_NOT_ALLOWED_HINT " Set fast_uuid.source to one of them, or name one in the call.",
+					 fuuid_entropy_names(fuuid_allowed_sources))));
 }
 
 /*
