@@ -43,16 +43,6 @@ fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 }
 
 /*
- * Is the backend's latest value still its latest, whatever other backends did?
- */
-bool
-fuuid_ordering_is_own(void)
-{
-	return fuuid_ordering_alone ||
-		(fuuid_ordering_scope == FUUID_ORDERING_SESSION && !fuuid_instance_was_reset());
-}
-
-/*
  * Give up the order with earlier values: of this backend, and under the order
  * of the instance for all.
  */

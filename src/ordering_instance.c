@@ -168,18 +168,9 @@ fuuid_instance_entered(void)
 }
 
 /*
- * Was the instance reset since this backend, which has generated under its
- * order, last looked?
- */
-bool
-fuuid_instance_was_reset(void)
-{
-	return pg_atomic_read_u64(&shared->epoch) != own_epoch;
-}
-
-/*
- * Where it was, the backend's own latest value does not count any more, and true
- * is returned.  Nor while a reset goes on: until it has ended, who still finds the
+ * Where the instance was reset since this backend, which has generated under its
+ * order, last looked, its own latest value does not count any more, and true is
+ * returned.  Nor while a reset goes on: until it has ended, who still finds the
  * old word goes on from that.
  */
 bool

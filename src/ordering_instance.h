@@ -9,7 +9,6 @@
 
 extern void fuuid_instance_init(void);
 extern bool fuuid_instance_entered(void);
-extern bool fuuid_instance_was_reset(void);
 extern bool fuuid_instance_follow_reset(void);
 extern void fuuid_instance_reserve(struct timespec *now, uint32 count);
 extern bool fuuid_instance_stats(OrderingStats *stats);
