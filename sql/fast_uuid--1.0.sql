@@ -87,6 +87,43 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
 'extract the time of a version 7 UUID, to the millisecond or with sub_ms to the microsecond';
 
+-- Order to build on
+
+-- The horizon of durable order; its value is dumped and restored.
+CREATE SEQUENCE fast_uuid_horizon;
+
+COMMENT ON SEQUENCE fast_uuid_horizon IS
+'time up to which UUIDs may have been generated under durable order, in microseconds since 1970; not to be set by hand';
+
+SELECT pg_catalog.pg_extension_config_dump('fast_uuid_horizon', '');
+
+CREATE FUNCTION uuidv7_fast_watermark_support(internal)
+RETURNS internal
+AS 'MODULE_PATHNAME', 'uuidv7_fast_watermark_support'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuidv7_fast_watermark_support(internal) IS
+'planner support for uuidv7_fast_watermark';
+
+CREATE FUNCTION uuidv7_fast_watermark()
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'uuidv7_fast_watermark'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED
+SUPPORT uuidv7_fast_watermark_support;
+
+COMMENT ON FUNCTION uuidv7_fast_watermark() IS
+'bound below which every UUID of instance order belongs to a transaction that has ended';
+
+CREATE FUNCTION fast_uuid_observe(id uuid)
+RETURNS void
+AS 'MODULE_PATHNAME', 'fast_uuid_observe'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION fast_uuid_observe(uuid) FROM PUBLIC;
+
+COMMENT ON FUNCTION fast_uuid_observe(uuid) IS
+'make further UUIDs greater than this one of another generator';
+
 -- For the DBA.  These look at the session that calls them, and a parallel worker
 -- is another one.
 
@@ -102,10 +139,11 @@ COMMENT ON FUNCTION fast_uuid_sources() IS
 
 CREATE FUNCTION fast_uuid_stats(
   OUT kind text, OUT name text, OUT refills bigint, OUT bytes bigint,
-  OUT backward_steps bigint, OUT clock_lead interval, OUT largest_clock_lead interval)
+  OUT backward_steps bigint, OUT clock_lead interval, OUT largest_clock_lead interval,
+  OUT watermark uuid, OUT held_back_by integer, OUT held_back_for interval, OUT horizon timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 6;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
 'statistics: random bytes fetched by this session, and backward steps of the clock';

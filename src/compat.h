@@ -58,6 +58,15 @@
 #define FUUID_SEGMENT_INIT_ARGS	void *segment
 #endif
 
+/* Number of a process, and of the transaction that it runs; moved in 17. */
+#if PG_VERSION_NUM >= 170000
+#define FUUID_PROC_NUMBER(proc) GetNumberFromPGProc(proc)
+#define FUUID_LOCAL_XACT(proc)	((proc)->vxid.lxid)
+#else
+#define FUUID_PROC_NUMBER(proc) ((proc)->pgprocno)
+#define FUUID_LOCAL_XACT(proc)	((proc)->lxid)
+#endif
+
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)

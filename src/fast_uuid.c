@@ -6,8 +6,9 @@
 
 #include "clock.h"
 #include "compat.h"
-#include "ordering_instance.h"
+#include "in_flight.h"
 #include "settings.h"
+#include "shared_ordering.h"
 
 FUUID_MODULE_MAGIC;
 
@@ -18,5 +19,6 @@ _PG_init(void)
 {
 	fuuid_clock_init();
 	fuuid_settings_init();
-	fuuid_instance_init();
+	fuuid_shared_init();
+	fuuid_in_flight_init();
 }

@@ -5,15 +5,18 @@
 #include "postgres.h"
 
 #include "clock.h"
+#include "convert.h"
 #include "entropy.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "ordering.h"
+#include "ordering_durable.h"
 #include "ordering_instance.h"
 #include "settings.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 #include "utils/timestamp.h"
+#include "watermark.h"
 
 PG_FUNCTION_INFO_V1(fast_uuid_sources);
 PG_FUNCTION_INFO_V1(fast_uuid_stats);
@@ -77,37 +80,67 @@ interval_of_ns(uint64 ns)
 }
 
 /*
- * A row of fast_uuid_stats() for a scope of the order; what there is nothing to
- * say of (NULL) is null.
+ * The columns of fast_uuid_stats() for a scope of the order; NULL: there is
+ * nothing to say of it.
  */
 static void
-put_ordering(ReturnSetInfo *result, const char *name, const OrderingStats *stats)
+fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
 {
-	Datum		values[7] = {0};
-	bool		nulls[7] = {false, false, true, true, true, true, true};
+	struct timespec now;
+	uint64		now_ns;
+	uint64		lead;
 
-	values[0] = CStringGetTextDatum("ordering");
-	values[1] = CStringGetTextDatum(name);
-	if (stats != NULL)
+	fuuid_clock_read(&now);
+	now_ns = fuuid_ns_of_time(&now);
+	lead = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
+	values[4] = Int64GetDatum(stats->backward_steps);
+	values[5] = interval_of_ns(lead);
+	values[6] = interval_of_ns(Max(stats->largest_clock_lead_ns, lead));
+	nulls[4] = nulls[5] = nulls[6] = false;
+}
+
+/*
+ * Those of the watermark.  As elsewhere in PostgreSQL, a prepared transaction is
+ * process 0.
+ */
+static void
+fill_watermark(Datum *values, bool *nulls)
+{
+	uint64		watermark_ns;
+	InFlightHolder holder;
+
+	if (!fuuid_watermark_stats(&watermark_ns, &holder))
+		return;
+	values[7] = UUIDPGetDatum(fuuid_watermark_uuid(watermark_ns));
+	nulls[7] = false;
+	if (holder.pid != 0 || holder.prepared)
 	{
-		struct timespec now;
-		uint64		now_ns;
-		uint64		lead;
-
-		fuuid_clock_read(&now);
-		now_ns = fuuid_ns_of_time(&now);
-		values[4] = Int64GetDatum(stats->backward_steps);
-		lead = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
-		values[5] = interval_of_ns(lead);
-		values[6] = interval_of_ns(Max(stats->largest_clock_lead_ns, lead));
-		nulls[4] = nulls[5] = nulls[6] = false;
+		values[8] = Int32GetDatum(holder.pid);
+		nulls[8] = false;
 	}
+	if (holder.pid != 0)
+	{
+		values[9] = interval_of_ns((uint64) Max(GetCurrentTimestamp() - holder.xact_start, 0) * 1000);
+		nulls[9] = false;
+	}
+}
+
+#define STATS_COLUMNS 11
+
+static void
+put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *values, bool *nulls)
+{
+	values[0] = CStringGetTextDatum(kind);
+	values[1] = CStringGetTextDatum(name);
+	nulls[0] = nulls[1] = false;
 	put_row(result, values, nulls);
+	memset(nulls, true, STATS_COLUMNS);
 }
 
 /*
  * fast_uuid_stats() returns table (kind text, name text, refills bigint,
- *		bytes bigint, backward_steps bigint, clock_lead interval, largest_clock_lead interval)
+ *		bytes bigint, backward_steps bigint, clock_lead interval, largest_clock_lead interval,
+ *		watermark uuid, held_back_by integer, held_back_for interval, horizon timestamptz)
  *
  * A row for each source, then one for each scope of the order.
  */
@@ -116,23 +149,37 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	OrderingStats stats;
+	int64		horizon_us;
+	Datum		values[STATS_COLUMNS] = {0};
+	bool		nulls[STATS_COLUMNS];
 
+	memset(nulls, true, sizeof(nulls));
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 	{
-		Datum		values[7] = {0};
-		bool		nulls[7] = {false, false, false, false, true, true, true};
-
-		values[0] = CStringGetTextDatum("source");
-		values[1] = CStringGetTextDatum(fuuid_entropy_sources[i]->name);
 		values[2] = Int64GetDatum(fuuid_entropy.stats[i].refills);
 		values[3] = Int64GetDatum(fuuid_entropy.stats[i].bytes);
-		put_row(result, values, nulls);
+		nulls[2] = nulls[3] = false;
+		put_stats(result, "source", fuuid_entropy_sources[i]->name, values, nulls);
 	}
 
 	fuuid_session_stats(&stats);
-	put_ordering(result, "session", &stats);
-	put_ordering(result, "instance", fuuid_instance_stats(&stats) ? &stats : NULL);
+	fill_ordering(values, nulls, &stats);
+	put_stats(result, "ordering", "session", values, nulls);
+
+	if (fuuid_instance_stats(&stats))
+	{
+		fill_ordering(values, nulls, &stats);
+		fill_watermark(values, nulls);
+	}
+	put_stats(result, "ordering", "instance", values, nulls);
+
+	if (fuuid_durable_horizon(&horizon_us))
+	{
+		values[10] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
+		nulls[10] = false;
+	}
+	put_stats(result, "ordering", "durable", values, nulls);
 	return (Datum) 0;
 }
 

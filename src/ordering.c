@@ -6,14 +6,19 @@
 
 #include "clock.h"
 #include "ordering.h"
+#include "ordering_durable.h"
 #include "ordering_instance.h"
 #include "settings.h"
+#include "shared_ordering.h"
 
 int			fuuid_ordering_scope = FUUID_ORDERING_SESSION;
 bool		fuuid_ordering_alone = true;
 
+/* An id may be ahead of the clock by this, where the DBA has set no limit. */
+#define DEFAULT_LEAD_LIMIT_NS	FUUID_NS_PER_S
+
 /*
- * Take over the scope of fast_uuid.ordering.
+ * Take over the scope of the settings.
  */
 void
 fuuid_ordering_set_scope(OrderingScope scope)
@@ -29,17 +34,74 @@ fuuid_ordering_set_scope(OrderingScope scope)
 void
 fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 {
-	if (likely(fuuid_ordering_scope == FUUID_ORDERING_INSTANCE))
-		fuuid_instance_reserve(now, count);
-	else if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
+	switch ((OrderingScope) fuuid_ordering_scope)
 	{
-		/* A reading of the clock from before the reset does not count either. */
-		if (fuuid_instance_follow_reset())
-			fuuid_clock_read(now);
-		fuuid_session_reserve(now, count);
+		case FUUID_ORDERING_INSTANCE:
+			fuuid_instance_reserve(now, count);
+			break;
+		case FUUID_ORDERING_DURABLE:
+			fuuid_durable_reserve(now, count);
+			break;
+		case FUUID_ORDERING_SESSION:
+			/* A reading of the clock from before the reset does not count either. */
+			if (fuuid_instance_follow_reset())
+				fuuid_clock_read(now);
+			fuuid_session_reserve(now, count);
+			break;
+		case FUUID_ORDERING_UNKNOWN:
+			fuuid_settings_unknown_ordering();
 	}
-	else
+}
+
+/*
+ * How far a nanosecond leads the clock.  Raises an error where that is more than
+ * an id of another generator may push it.
+ */
+static uint64
+checked_lead(uint64 ns)
+{
+	struct timespec now;
+	uint64		now_ns;
+	uint64		lead;
+	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS : fuuid_max_clock_lead * FUUID_NS_PER_MS;
+
+	fuuid_clock_read(&now);
+	now_ns = fuuid_ns_of_time(&now);
+	lead = ns > now_ns ? ns - now_ns : 0;
+	if (lead >= FUUID_BACKWARD_STEP_NS && lead > limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("UUID is too far ahead of the clock"),
+				 errdetail("It is ahead by " UINT64_FORMAT " ms; the limit is " UINT64_FORMAT " ms.",
+						   lead / FUUID_NS_PER_MS, limit / FUUID_NS_PER_MS),
+				 errhint("If it is right, correct the clock, or raise fast_uuid.max_clock_lead.")));
+	return lead;
+}
+
+/*
+ * Make all further values greater than this nanosecond: of this backend, and
+ * under a wider order of all.  Raises an error where it leads the clock too far.
+ */
+void
+fuuid_ordering_advance_past(uint64 ns)
+{
+	uint64		lead = checked_lead(ns);
+	uint64		epoch;
+
+	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
+	if (!fuuid_ordering_alone && fuuid_instance_entered())
+		(void) fuuid_instance_follow_reset();
+	fuuid_session_raise(ns, lead);
+	if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
+		return;
+
+	fuuid_shared_require();
+	do
+	{
+		epoch = fuuid_instance_epoch();
+	} while (!fuuid_instance_raise_ahead(ns, epoch, lead) ||
+			 (fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(ns, epoch)));
 }
 
 /*
@@ -53,5 +115,7 @@ fuuid_ordering_reset(void)
 		fuuid_settings_unknown_ordering();
 	if (fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
 		fuuid_instance_reset();
+	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
+		fuuid_durable_reset();
 	fuuid_session_reset();
 }

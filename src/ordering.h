@@ -7,17 +7,21 @@
 
 #include "ordering_session.h"
 
-/* Scopes of the order, as in fast_uuid.ordering. */
+/* Scopes of the order, as in fast_uuid.ordering, from the narrowest on. */
 typedef enum OrderingScope
 {
 	FUUID_ORDERING_SESSION,
 	FUUID_ORDERING_INSTANCE,
+	FUUID_ORDERING_DURABLE,
 
-	/* fast_uuid.ordering names none: a reservation raises the error */
+	/* a setting names none: a reservation raises the error */
 	FUUID_ORDERING_UNKNOWN
 } OrderingScope;
 
-/* Scope in force, an OrderingScope. */
+/*
+ * Scope in force, an OrderingScope: the wider one of fast_uuid.ordering and
+ * fast_uuid.required_ordering.
+ */
 extern int	fuuid_ordering_scope;
 
 /* Session order, in a backend that has not generated under a wider one. */
@@ -25,6 +29,7 @@ extern bool fuuid_ordering_alone;
 
 extern void fuuid_ordering_set_scope(OrderingScope scope);
 extern void fuuid_ordering_reserve_shared(struct timespec *now, uint32 count);
+extern void fuuid_ordering_advance_past(uint64 ns);
 extern void fuuid_ordering_reset(void);
 
 /*

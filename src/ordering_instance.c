@@ -6,127 +6,15 @@
 #include "postgres.h"
 
 #include "clock.h"
-#include "compat.h"
+#include "in_flight.h"
 #include "miscadmin.h"
 #include "ordering_instance.h"
-#include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
+#include "shared_ordering.h"
 
-typedef struct SharedOrdering
-{
-	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; or an epoch: none */
-
-	/* Even; odd while a reset goes on.  Grows by 2 with each. */
-	pg_atomic_uint64 epoch;
-	pg_atomic_uint64 reset_at;	/* monotonic clock of the latest reset, ns; 0: none */
-
-	/* What has been seen of the clock; written only while it is behind. */
-	pg_atomic_flag observing;	/* a backend is at the following */
-	pg_atomic_uint64 clock_lead_ns; /* latest lead that counts; 0: not behind */
-	pg_atomic_uint64 backward_steps;
-	pg_atomic_uint64 largest_clock_lead_ns;
-} SharedOrdering;
-
-#define SEGMENT_NAME "fast_uuid"
-
-static SharedOrdering *shared = NULL;
-
-/* Has this backend generated under this order?  Then the epoch that it has seen. */
+/* Has this backend generated under this order? */
 static bool entered = false;
-static uint64 own_epoch = 0;
 
-static void
-init_segment(FUUID_SEGMENT_INIT_ARGS)
-{
-	SharedOrdering *ordering = segment;
-
-	pg_atomic_init_u64(&ordering->last_ns, 0);
-	pg_atomic_init_u64(&ordering->epoch, 0);
-	pg_atomic_init_u64(&ordering->reset_at, 0);
-	pg_atomic_init_flag(&ordering->observing);
-	pg_atomic_init_u64(&ordering->clock_lead_ns, 0);
-	pg_atomic_init_u64(&ordering->backward_steps, 0);
-	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
-}
-
-#ifdef FUUID_HAVE_NAMED_SEGMENTS
-
-void
-fuuid_instance_init(void)
-{
-	/* The segment is made, or found, when it is first wanted. */
-}
-
-static bool
-attach(void)
-{
-	bool		found;
-
-	if (shared == NULL)
-		shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, sizeof(SharedOrdering), init_segment, &found);
-	return true;
-}
-
-#else
-
-static shmem_request_hook_type next_shmem_request_hook = NULL;
-static shmem_startup_hook_type next_shmem_startup_hook = NULL;
-
-static void
-request_segment(void)
-{
-	if (next_shmem_request_hook)
-		next_shmem_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedOrdering)));
-}
-
-static void
-start_segment(void)
-{
-	bool		found;
-
-	if (next_shmem_startup_hook)
-		next_shmem_startup_hook();
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct(SEGMENT_NAME, sizeof(SharedOrdering), &found);
-	if (!found)
-		init_segment(shared);
-	LWLockRelease(AddinShmemInitLock);
-}
-
-/*
- * Before 17 shared memory must be asked for when the server starts.
- */
-void
-fuuid_instance_init(void)
-{
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	next_shmem_request_hook = shmem_request_hook;
-	shmem_request_hook = request_segment;
-	next_shmem_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = start_segment;
-}
-
-static bool
-attach(void)
-{
-	return shared != NULL;
-}
-#endif							/* FUUID_HAVE_NAMED_SEGMENTS */
-
-static void
-require_segment(void)
-{
-	if (!attach())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("ordering \"instance\" requires fast_uuid in shared_preload_libraries"),
-				 errhint("Add fast_uuid to shared_preload_libraries and restart the server, or set fast_uuid.ordering to \"session\".")));
-}
+uint64		fuuid_instance_own_epoch = 0;
 
 /*
  * See how far the latest value of the instance leads the clock, and count a
@@ -144,21 +32,21 @@ observe(void)
 	uint64		clock_ns;
 	uint64		lead;
 
-	if (!pg_atomic_test_set_flag(&shared->observing))
+	if (!pg_atomic_test_set_flag(&fuuid_shared->observing))
 		return;
-	last = pg_atomic_read_u64(&shared->last_ns);
+	last = pg_atomic_read_u64(&fuuid_shared->last_ns);
 	pg_memory_barrier();
 	if (clock_gettime(CLOCK_REALTIME, &now) == 0 && (uint64) now.tv_sec < FUUID_CLOCK_END_S)
 	{
 		clock_ns = fuuid_ns_of_time(&now);
 		lead = last > clock_ns ? last - clock_ns : 0;
-		if (lead >= pg_atomic_read_u64(&shared->clock_lead_ns) + FUUID_BACKWARD_STEP_NS)
-			pg_atomic_fetch_add_u64(&shared->backward_steps, 1);
-		pg_atomic_write_u64(&shared->clock_lead_ns, lead >= FUUID_BACKWARD_STEP_NS ? lead : 0);
-		if (lead > pg_atomic_read_u64(&shared->largest_clock_lead_ns))
-			pg_atomic_write_u64(&shared->largest_clock_lead_ns, lead);
+		if (lead >= pg_atomic_read_u64(&fuuid_shared->clock_lead_ns) + FUUID_BACKWARD_STEP_NS)
+			pg_atomic_fetch_add_u64(&fuuid_shared->backward_steps, 1);
+		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead >= FUUID_BACKWARD_STEP_NS ? lead : 0);
+		if (lead > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
+			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, lead);
 	}
-	pg_atomic_clear_flag(&shared->observing);
+	pg_atomic_clear_flag(&fuuid_shared->observing);
 }
 
 bool
@@ -176,12 +64,12 @@ fuuid_instance_entered(void)
 bool
 fuuid_instance_follow_reset(void)
 {
-	uint64		epoch = pg_atomic_read_u64(&shared->epoch);
+	uint64		epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 
-	if (likely(epoch == own_epoch && (epoch & 1) == 0))
+	if (likely(epoch == fuuid_instance_own_epoch && (epoch & 1) == 0))
 		return false;
 	fuuid_session_reset();
-	own_epoch = epoch;
+	fuuid_instance_own_epoch = epoch;
 	return true;
 }
 
@@ -195,12 +83,13 @@ enter(void)
 {
 	uint64		reset_at;
 
-	require_segment();
-	own_epoch = pg_atomic_read_u64(&shared->epoch);
+	fuuid_shared_require();
+	fuuid_instance_own_epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 	pg_read_barrier();
-	reset_at = pg_atomic_read_u64(&shared->reset_at);
+	reset_at = pg_atomic_read_u64(&fuuid_shared->reset_at);
 	if (reset_at != 0 && fuuid_clock_process_ns <= reset_at)
 		fuuid_session_reset();
+	fuuid_in_flight_enter();
 	entered = true;
 }
 
@@ -220,7 +109,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 	if (unlikely(!entered))
 		enter();
 
-	seen = pg_atomic_read_u64(&shared->last_ns);
+	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 	for (;;)
 	{
 		/*
@@ -234,6 +123,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 			ns = fuuid_ns_of_time(now);
 		}
 
+		fuuid_in_flight_publish(Max(seen + 1, ns));
 		last = Max(seen, fuuid_session_last_ns);
 		lead = 0;
 		if (unlikely(last >= ns))
@@ -261,7 +151,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 			fuuid_clock_check_end(last, count);
 			ns = last + 1;
 		}
-		if (pg_atomic_compare_exchange_u64(&shared->last_ns, &seen, ns + (count - 1)))
+		if (pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns + (count - 1)))
 			break;
 		ns = fuuid_ns_of_time(now);
 		read_since = false;
@@ -270,10 +160,76 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 	fuuid_session_last_ns = ns + (count - 1);
 	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS))
 		fuuid_session_note_lead(lead);
-	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS || pg_atomic_read_u64(&shared->clock_lead_ns) != 0))
+	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS || pg_atomic_read_u64(&fuuid_shared->clock_lead_ns) != 0))
 		observe();
 	if (unlikely(fuuid_ns_of_time(now) != ns))
 		fuuid_time_of_ns(now, ns);
+}
+
+/*
+ * The present epoch.  Waits until a reset has ended.
+ */
+uint64
+fuuid_instance_epoch(void)
+{
+	uint64		epoch;
+
+	while (((epoch = pg_atomic_read_u64(&fuuid_shared->epoch)) & 1) != 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1);
+	}
+	pg_read_barrier();
+	return epoch;
+}
+
+/*
+ * Raise the latest value of the instance to this nanosecond, unless it is beyond
+ * it: all further ones are greater.  The latest value is returned in *last_ns.
+ * False, and nothing was done, where the instance was reset since that epoch.
+ */
+bool
+fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
+{
+	uint64		seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
+
+	for (;;)
+	{
+		/* As for a value: after the word. */
+		pg_read_barrier();
+		if (pg_atomic_read_u64(&fuuid_shared->epoch) != epoch)
+			return false;
+		*last_ns = Max(seen, ns);
+		if (seen >= ns || pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns))
+			return true;
+	}
+}
+
+/*
+ * The same for a time that is known to lead the clock by lead_ns, which is not to
+ * be counted as a backward step.
+ */
+bool
+fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns)
+{
+	uint64		last_ns;
+	bool		raised;
+
+	while (!pg_atomic_test_set_flag(&fuuid_shared->observing))
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1);
+	}
+	raised = fuuid_instance_raise(ns, epoch, &last_ns);
+	if (raised && last_ns == ns && lead_ns >= FUUID_BACKWARD_STEP_NS)
+	{
+		if (lead_ns > pg_atomic_read_u64(&fuuid_shared->clock_lead_ns))
+			pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead_ns);
+		if (lead_ns > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
+			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, lead_ns);
+	}
+	pg_atomic_clear_flag(&fuuid_shared->observing);
+	return raised;
 }
 
 /*
@@ -282,11 +238,11 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 bool
 fuuid_instance_stats(OrderingStats *stats)
 {
-	if (!attach())
+	if (!fuuid_shared_attach())
 		return false;
-	stats->last_ns = pg_atomic_read_u64(&shared->last_ns);
-	stats->backward_steps = pg_atomic_read_u64(&shared->backward_steps);
-	stats->largest_clock_lead_ns = pg_atomic_read_u64(&shared->largest_clock_lead_ns);
+	stats->last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
+	stats->backward_steps = pg_atomic_read_u64(&fuuid_shared->backward_steps);
+	stats->largest_clock_lead_ns = pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
 	return true;
 }
 
@@ -304,17 +260,20 @@ fuuid_instance_reset(void)
 {
 	uint64		epoch;
 
-	require_segment();
-	epoch = pg_atomic_read_u64(&shared->epoch);
+	fuuid_shared_require();
+	epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 	while ((epoch & 1) != 0 ||
-		   !pg_atomic_compare_exchange_u64(&shared->epoch, &epoch, epoch + 1))
+		   !pg_atomic_compare_exchange_u64(&fuuid_shared->epoch, &epoch, epoch + 1))
 	{
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(1);
-		epoch = pg_atomic_read_u64(&shared->epoch);
+		epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 	}
-	pg_atomic_exchange_u64(&shared->last_ns, epoch + 2);
-	pg_atomic_exchange_u64(&shared->reset_at, fuuid_clock_monotonic_ns());
-	pg_atomic_fetch_add_u64(&shared->epoch, 1);
+	SpinLockAcquire(&fuuid_shared->watermark_lock);
+	fuuid_shared->watermark_ns = 0;
+	SpinLockRelease(&fuuid_shared->watermark_lock);
+	pg_atomic_exchange_u64(&fuuid_shared->last_ns, epoch + 2);
+	pg_atomic_exchange_u64(&fuuid_shared->reset_at, fuuid_clock_monotonic_ns());
+	pg_atomic_fetch_add_u64(&fuuid_shared->epoch, 1);
 	observe();
 }

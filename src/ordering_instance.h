@@ -7,10 +7,15 @@
 
 #include "ordering_session.h"
 
-extern void fuuid_instance_init(void);
+/* The epoch, between two resets, of this backend's latest value. */
+extern uint64 fuuid_instance_own_epoch;
+
 extern bool fuuid_instance_entered(void);
 extern bool fuuid_instance_follow_reset(void);
 extern void fuuid_instance_reserve(struct timespec *now, uint32 count);
+extern uint64 fuuid_instance_epoch(void);
+extern bool fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns);
+extern bool fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns);
 extern bool fuuid_instance_stats(OrderingStats *stats);
 extern void fuuid_instance_reset(void);
 

@@ -65,6 +65,19 @@ fuuid_session_advance_past_last(struct timespec *now, uint32 count)
 	fuuid_session_note_lead(lead);
 }
 
+/*
+ * Go on after this nanosecond, if it is beyond the latest value: not a backward
+ * step, although it may lead the clock by lead_ns.
+ */
+void
+fuuid_session_raise(uint64 ns, uint64 lead_ns)
+{
+	if (ns <= fuuid_session_last_ns)
+		return;
+	fuuid_session_last_ns = ns;
+	fuuid_session_note_lead(lead_ns);
+}
+
 void
 fuuid_session_stats(OrderingStats *stats)
 {

@@ -32,6 +32,7 @@ extern uint64 fuuid_session_last_ns;
 extern void fuuid_session_advance_past_last(struct timespec *now, uint32 count);
 extern void fuuid_session_observe(uint64 clock_ns);
 extern void fuuid_session_note_lead(uint64 lead_ns);
+extern void fuuid_session_raise(uint64 ns, uint64 lead_ns);
 extern void fuuid_session_stats(OrderingStats *stats);
 extern void fuuid_session_reset(void);
 

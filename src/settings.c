@@ -114,6 +114,7 @@ fuuid_settings_init(void)
 		{"fast_uuid.buffer_size", false, buffer_size_valid},
 		{"fast_uuid.vdso", false, vdso_valid},
 		{"fast_uuid.seed", true, NULL},
+		{"fast_uuid.required_ordering", true, NULL},
 		{"fast_uuid.ordering", false, NULL},
 		{"fast_uuid.max_clock_lead", false, max_clock_lead_valid},
 	};
@@ -179,10 +180,19 @@ fuuid_settings_init(void)
 							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | flag,
 							   fuuid_seed_check, fuuid_seed_assign, NULL);
 
+	DefineCustomStringVariable("fast_uuid.required_ordering",
+							   "The least order of generated UUIDs, whatever fast_uuid.ordering says.",
+							   "The wider one of the two is in force.",
+							   &fuuid_required_ordering_text,
+							   "session",
+							   PGC_SUSET, flag,
+							   fuuid_required_ordering_check, fuuid_required_ordering_assign, fuuid_required_ordering_show);
+
 	DefineCustomStringVariable("fast_uuid.ordering",
 							   "Sessions among which generated UUIDs are monotonic.",
 							   "\"session\": the UUIDs of this session. \"instance\": those of all sessions that use "
-							   "this value; before PostgreSQL 17 it requires fast_uuid in shared_preload_libraries.",
+							   "this value or the next; before PostgreSQL 17 it requires fast_uuid in shared_preload_libraries. "
+							   "\"durable\": also after a restart, crash or fail-over; requires PostgreSQL 17 or later.",
 							   &fuuid_ordering_text,
 							   "session",
 							   PGC_USERSET, flag,

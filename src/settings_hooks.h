@@ -11,6 +11,7 @@
 extern char *fuuid_source_text;
 extern char *fuuid_allowed_text;
 extern char *fuuid_ordering_text;
+extern char *fuuid_required_ordering_text;
 
 extern bool fuuid_source_check(char **newval, void **extra, GucSource source);
 extern void fuuid_source_assign(const char *newval, void *extra);
@@ -22,6 +23,10 @@ extern void fuuid_allowed_assign(const char *newval, void *extra);
 extern bool fuuid_ordering_check(char **newval, void **extra, GucSource source);
 extern void fuuid_ordering_assign(const char *newval, void *extra);
 extern const char *fuuid_ordering_show(void);
+
+extern bool fuuid_required_ordering_check(char **newval, void **extra, GucSource source);
+extern void fuuid_required_ordering_assign(const char *newval, void *extra);
+extern const char *fuuid_required_ordering_show(void);
 
 extern bool fuuid_seed_check(char **newval, void **extra, GucSource source);
 extern void fuuid_seed_assign(const char *newval, void *extra);

@@ -116,18 +116,37 @@ fuuid_uuid_unix_ms(const unsigned char *uuid)
 }
 
 /*
+ * The 20 bits in the place of the fraction.
+ */
+static inline uint64
+fuuid_uuid_fraction(const unsigned char *uuid)
+{
+	return (fuuid_uuid_read(uuid) & 0xFFF) << 8 |
+		(fuuid_uuid_read(uuid + 8) >> FUUID_RANDOM_BITS & 0xFF);
+}
+
+/*
  * Nanoseconds within the millisecond, 0 to 999999: of a value that was encoded
  * here, just those.  Of another generator's, what its bits in that place say.
  */
 static inline uint32
 fuuid_uuid_sub_ns(const unsigned char *uuid)
 {
-	uint64		fraction = (fuuid_uuid_read(uuid) & 0xFFF) << 8 |
-		(fuuid_uuid_read(uuid + 8) >> FUUID_RANDOM_BITS & 0xFF);
-	uint64		sub_ns = (fraction * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS;
+	uint64		sub_ns = (fuuid_uuid_fraction(uuid) * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS;
 
 	/* The two largest fractions are those of no nanosecond. */
 	return Min(sub_ns, FUUID_NS_PER_MS - 1);
+}
+
+/*
+ * The last nanosecond within the millisecond, 0 to 999999, whose fraction is not
+ * greater than this UUID's, of whichever generator: a value that is encoded of any
+ * later one is greater.
+ */
+static inline uint32
+fuuid_uuid_last_sub_ns(const unsigned char *uuid)
+{
+	return (((fuuid_uuid_fraction(uuid) + 1) * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS) - 1;
 }
 
 #endif							/* FUUID_UUID_LAYOUT_H */

@@ -1,0 +1,262 @@
+/*
+ * in_flight.c
+ *	  The running transactions that may have generated under the order of the
+ *	  instance, and from which nanosecond on.
+ *
+ *	  A process publishes that, before it reserves its transaction's first value,
+ *	  in its element of shared memory; a parallel worker in its leader's, whose
+ *	  transaction its values belong to.  What is published counts as long as the
+ *	  process runs the transaction it was published for, by the local transaction
+ *	  number in its PGPROC.  The server resets that when the transaction becomes
+ *	  visible, not before, under the lock that a new snapshot takes.  So nothing
+ *	  depends on the leader's taking it back, who may not even have this library.
+ *
+ *	  Both are one word, so that leader and workers can write it by
+ *	  compare-and-exchange: the upper 56 bits of the nanosecond, hence rounded down;
+ *	  a bit that is set; 7 bits of the number.  A number that has the same 7 bits can
+ *	  only make a word count too long, until that transaction ends.
+ *
+ *	  A prepared transaction has no process, and outlives a restart.  It keeps what
+ *	  was published as the identity of a heavyweight lock, which the server keeps,
+ *	  and recovers, with the transaction and releases after it has become visible.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/twophase.h"
+#include "access/xact.h"
+#include "compat.h"
+#include "in_flight.h"
+#include "miscadmin.h"
+#include "shared_ordering.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/timestamp.h"
+
+#define XACT_MASK	UINT64CONST(0x7F)
+#define WORD_SET	UINT64CONST(0x80)
+#define NS_MASK		(~UINT64CONST(0xFF))
+
+/* pg_locks.objsubid of our locks; those of SQL's advisory locks are 1 and 2. */
+#define LOCK_CLASS	0x7575
+
+static const volatile LocalTransactionId no_xact = InvalidLocalTransactionId;
+
+const volatile LocalTransactionId *fuuid_in_flight_xact = &no_xact;
+LocalTransactionId fuuid_in_flight_published_xact = InvalidLocalTransactionId;
+uint64		fuuid_in_flight_published_ns = 0;
+
+/* Process whose transaction this one works for: itself, or a worker's leader. */
+static PGPROC *leader = NULL;
+static InFlight *own = NULL;
+
+/* A parallel worker that loaded the library by itself: its leader may lack it. */
+static bool leader_may_lack_library = false;
+
+static uint64
+word_of(LocalTransactionId xact, uint64 ns)
+{
+	return (ns & NS_MASK) | WORD_SET | (xact & XACT_MASK);
+}
+
+/*
+ * Does a word count: was it published for the transaction that the process runs?
+ */
+static bool
+in_flight(uint64 word, PGPROC *process)
+{
+	LocalTransactionId xact = FUUID_LOCAL_XACT(process);
+
+	return xact != InvalidLocalTransactionId && word == word_of(xact, word);
+}
+
+/*
+ * Keep what the transaction has published, which is about to be prepared.
+ */
+static void
+keep_prepared(void)
+{
+	uint64		word;
+	LOCKTAG		tag;
+
+	if (!fuuid_shared_attach())
+		return;
+	word = pg_atomic_read_u64(&fuuid_shared->in_flight[FUUID_PROC_NUMBER(MyProc)].word);
+	if (!in_flight(word, MyProc))
+		return;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (word >> 32), (uint32) (word & NS_MASK), LOCK_CLASS);
+	(void) LockAcquire(&tag, ShareLock, false, false);
+
+	/* Only now, so that who has seen this number finds the lock. */
+	pg_atomic_fetch_add_u64(&fuuid_shared->prepared, 1);
+}
+
+static void
+xact_callback(XactEvent event, void *arg pg_attribute_unused())
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_PREPARE:
+			keep_prepared();
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			/* It counts no more; this only spares others the look. */
+			if (fuuid_in_flight_published_xact != InvalidLocalTransactionId)
+				pg_atomic_write_u64(&own->word, 0);
+			fuuid_in_flight_published_xact = InvalidLocalTransactionId;
+			break;
+		default:
+			break;
+	}
+}
+
+/*
+ * Called when the library is loaded.  A leader must know of its workers' values
+ * when it prepares its transaction, whether or not it generates any itself.
+ */
+void
+fuuid_in_flight_init(void)
+{
+	leader_may_lack_library = IsParallelWorker() && !InitializingParallelWorker;
+	RegisterXactCallback(xact_callback, NULL);
+}
+
+/*
+ * Called before this backend's first value under the order of the instance.
+ */
+void
+fuuid_in_flight_enter(void)
+{
+	uint32		number;
+	uint32		used;
+
+	/* The postmaster may load a library that generates; it has no transactions. */
+	if (MyProc == NULL)
+		return;
+
+	leader = IsParallelWorker() ? MyProc->lockGroupLeader : MyProc;
+	number = FUUID_PROC_NUMBER(leader);
+	Assert(number < (uint32) MaxBackends);
+	own = &fuuid_shared->in_flight[number];
+
+	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);
+	while (used <= number &&
+		   !pg_atomic_compare_exchange_u32(&fuuid_shared->in_flight_used, &used, number + 1))
+		;
+	fuuid_in_flight_xact = &FUUID_LOCAL_XACT(leader);
+}
+
+/*
+ * fuuid_in_flight_publish() where it was not published yet.  Raises an error in a
+ * parallel worker whose leader might prepare the transaction without this library.
+ */
+void
+fuuid_in_flight_publish_first(uint64 first_ns)
+{
+	LocalTransactionId xact = *fuuid_in_flight_xact;
+	uint64		word = word_of(xact, first_ns);
+	uint64		seen;
+
+	if (xact != InvalidLocalTransactionId)
+	{
+		if (leader_may_lack_library && max_prepared_xacts > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("fast_uuid is not loaded in the session that leads this parallel worker"),
+					 errdetail("If that session prepared its transaction, uuidv7_fast_watermark() would not know of this UUID."),
+					 errhint("Add fast_uuid to shared_preload_libraries or session_preload_libraries, or call one of its functions in the session first.")));
+
+		seen = pg_atomic_read_u64(&own->word);
+		do
+		{
+			/* The leader, or another worker, may have been here. */
+			if (in_flight(seen, leader) && seen <= word)
+				break;
+			own->pid = leader->pid;
+			own->xact_start = GetCurrentTransactionStartTimestamp();
+		} while (!pg_atomic_compare_exchange_u64(&own->word, &seen, word));
+	}
+	fuuid_in_flight_published_xact = xact;
+	fuuid_in_flight_published_ns = first_ns;
+}
+
+/*
+ * The smaller one of a nanosecond and what our lock of a prepared transaction
+ * holds.
+ */
+static uint64
+first_of_prepared(uint64 first_ns, InFlightHolder *holder)
+{
+	uint64		prepared;
+	LockData   *locks;
+	bool		found = false;
+
+	prepared = pg_atomic_read_u64(&fuuid_shared->prepared);
+	if (max_prepared_xacts == 0 || prepared == pg_atomic_read_u64(&fuuid_shared->prepared_ended))
+		return first_ns;
+	pg_memory_barrier();
+
+	locks = GetLockStatusData();
+	for (int i = 0; i < locks->nelements; i++)
+	{
+		const LOCKTAG *tag = &locks->locks[i].locktag;
+
+		if (tag->locktag_type == LOCKTAG_ADVISORY && tag->locktag_field4 == LOCK_CLASS)
+		{
+			uint64		ns = (uint64) tag->locktag_field2 << 32 | tag->locktag_field3;
+
+			found = true;
+			if (ns < first_ns)
+			{
+				first_ns = ns;
+				*holder = (InFlightHolder) {.prepared = true};
+			}
+		}
+	}
+	if (!found)
+		pg_atomic_write_u64(&fuuid_shared->prepared_ended, prepared);
+	return first_ns;
+}
+
+/*
+ * The first nanosecond, but at most none_ns, of which a transaction that has not
+ * ended may have generated, and which one that is.
+ *
+ * Of each value that was reserved before the call the transaction is found, or
+ * has ended: it was published before.  The elements come before the locks,
+ * because what is prepared moves from there to here.
+ */
+uint64
+fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder)
+{
+	uint64		first_ns = none_ns;
+	uint32		used;
+
+	*holder = (InFlightHolder) {0};
+	pg_memory_barrier();
+	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);
+	for (uint32 i = 0; i < used; i++)
+	{
+		InFlight   *element = &fuuid_shared->in_flight[i];
+		uint64		word = pg_atomic_read_u64(&element->word);
+
+		if (word == 0)
+			continue;
+
+		/* Only a number that is read after the word tells that it has ended. */
+		pg_read_barrier();
+		if (!in_flight(word, GetPGProcByNumber(i)))
+			(void) pg_atomic_compare_exchange_u64(&element->word, &word, 0);
+		else if ((word & NS_MASK) < first_ns)
+		{
+			first_ns = word & NS_MASK;
+			holder->pid = element->pid;
+			holder->xact_start = element->xact_start;
+		}
+	}
+	pg_memory_barrier();
+	return first_of_prepared(first_ns, holder);
+}

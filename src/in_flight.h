@@ -1,0 +1,45 @@
+/*
+ * in_flight.h
+ *	  The running transactions that may have generated under the order of the
+ *	  instance, and from which nanosecond on.
+ */
+#ifndef FUUID_IN_FLIGHT_H
+#define FUUID_IN_FLIGHT_H
+
+#include "datatype/timestamp.h"
+
+/* Who holds the watermark back. */
+typedef struct InFlightHolder
+{
+	int			pid;			/* 0: a prepared transaction, or nobody */
+	TimestampTz xact_start;
+	bool		prepared;
+} InFlightHolder;
+
+/* Local number of the transaction that this backend's values count for; 0: none. */
+extern const volatile LocalTransactionId *fuuid_in_flight_xact;
+
+/* What has been published for which of them. */
+extern LocalTransactionId fuuid_in_flight_published_xact;
+extern uint64 fuuid_in_flight_published_ns;
+
+extern void fuuid_in_flight_init(void);
+extern void fuuid_in_flight_enter(void);
+extern void fuuid_in_flight_publish_first(uint64 first_ns);
+extern uint64 fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder);
+
+/*
+ * Before a value of this transaction is reserved, make known that it may have
+ * values from this nanosecond on: after the latest one of the instance, as read
+ * just now, and not before the clock's time.  Costs a comparison but for the first
+ * value, or the first after a reset.
+ */
+static inline void
+fuuid_in_flight_publish(uint64 first_ns)
+{
+	if (unlikely(*fuuid_in_flight_xact != fuuid_in_flight_published_xact ||
+				 fuuid_in_flight_published_ns > first_ns))
+		fuuid_in_flight_publish_first(first_ns);
+}
+
+#endif							/* FUUID_IN_FLIGHT_H */

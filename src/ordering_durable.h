@@ -1,0 +1,18 @@
+/*
+ * ordering_durable.h
+ *	  The order of an instance that outlives it.
+ */
+#ifndef FUUID_ORDERING_DURABLE_H
+#define FUUID_ORDERING_DURABLE_H
+
+#include <time.h>
+
+#include "datatype/timestamp.h"
+
+extern void fuuid_durable_reserve(struct timespec *now, uint32 count);
+extern bool fuuid_durable_cover(uint64 last_ns, uint64 epoch);
+extern bool fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch);
+extern bool fuuid_durable_horizon(int64 *us);
+extern void fuuid_durable_reset(void);
+
+#endif							/* FUUID_ORDERING_DURABLE_H */

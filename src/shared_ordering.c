@@ -1,0 +1,133 @@
+/*
+ * shared_ordering.c
+ *	  Where the memory that the backends share comes from.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "miscadmin.h"
+#include "shared_ordering.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
+#define SEGMENT_NAME "fast_uuid"
+
+SharedOrdering *fuuid_shared = NULL;
+
+/*
+ * An element of in_flight for each process but the auxiliary ones, which run no
+ * transaction.
+ */
+static Size
+segment_size(void)
+{
+	return offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight);
+}
+
+static void
+init_segment(FUUID_SEGMENT_INIT_ARGS)
+{
+	SharedOrdering *ordering = segment;
+
+	memset(ordering, 0, segment_size());
+	pg_atomic_init_u64(&ordering->last_ns, 0);
+	pg_atomic_init_u64(&ordering->epoch, 0);
+	pg_atomic_init_u64(&ordering->reset_at, 0);
+	pg_atomic_init_flag(&ordering->observing);
+	pg_atomic_init_u64(&ordering->clock_lead_ns, 0);
+	pg_atomic_init_u64(&ordering->backward_steps, 0);
+	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
+	SpinLockInit(&ordering->watermark_lock);
+
+	/* Some may be left of an earlier life of the server. */
+	pg_atomic_init_u64(&ordering->prepared, 1);
+	pg_atomic_init_u64(&ordering->prepared_ended, 0);
+
+	pg_atomic_init_u32(&ordering->in_flight_used, 0);
+	for (int i = 0; i < MaxBackends; i++)
+		pg_atomic_init_u64(&ordering->in_flight[i].word, 0);
+}
+
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
+
+void
+fuuid_shared_init(void)
+{
+	/* The segment is made, or found, when it is first wanted. */
+}
+
+/*
+ * False where there is no shared memory.
+ */
+bool
+fuuid_shared_attach(void)
+{
+	bool		found;
+
+	if (fuuid_shared == NULL)
+		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, segment_size(), init_segment, &found);
+	return true;
+}
+
+#else
+
+static shmem_request_hook_type next_shmem_request_hook = NULL;
+static shmem_startup_hook_type next_shmem_startup_hook = NULL;
+
+static void
+request_segment(void)
+{
+	if (next_shmem_request_hook)
+		next_shmem_request_hook();
+	RequestAddinShmemSpace(MAXALIGN(segment_size()));
+}
+
+static void
+start_segment(void)
+{
+	bool		found;
+
+	if (next_shmem_startup_hook)
+		next_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	fuuid_shared = ShmemInitStruct(SEGMENT_NAME, segment_size(), &found);
+	if (!found)
+		init_segment(fuuid_shared);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/*
+ * Before 17 shared memory must be asked for when the server starts.
+ */
+void
+fuuid_shared_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	next_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_segment;
+	next_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = start_segment;
+}
+
+bool
+fuuid_shared_attach(void)
+{
+	return fuuid_shared != NULL;
+}
+#endif							/* FUUID_HAVE_NAMED_SEGMENTS */
+
+/*
+ * Raise an error where there is no shared memory.
+ */
+void
+fuuid_shared_require(void)
+{
+	if (!fuuid_shared_attach())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("ordering \"instance\" requires fast_uuid in shared_preload_libraries"),
+				 errhint("Add fast_uuid to shared_preload_libraries and restart the server, or set fast_uuid.ordering to \"session\".")));
+}

@@ -1,0 +1,61 @@
+/*
+ * shared_ordering.h
+ *	  What the backends of an instance share.
+ */
+#ifndef FUUID_SHARED_ORDERING_H
+#define FUUID_SHARED_ORDERING_H
+
+#include "port/atomics.h"
+#include "storage/spin.h"
+
+/*
+ * What a running transaction holds back, a cache line for each process that can
+ * lead one; see in_flight.c.
+ */
+typedef union InFlight
+{
+	struct
+	{
+		pg_atomic_uint64 word;	/* 0: none */
+
+		/* For fast_uuid_stats() only. */
+		int			pid;
+		int64		xact_start; /* a TimestampTz */
+	};
+	char		pad[PG_CACHE_LINE_SIZE];
+} InFlight;
+
+typedef struct SharedOrdering
+{
+	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; or an epoch: none */
+
+	/* Even; odd while a reset goes on.  Grows by 2 with each. */
+	pg_atomic_uint64 epoch;
+	pg_atomic_uint64 reset_at;	/* monotonic clock of the latest reset, ns; 0: none */
+
+	/* What has been seen of the clock; written only while it is behind. */
+	pg_atomic_flag observing;	/* a backend is at the following */
+	pg_atomic_uint64 clock_lead_ns; /* latest lead that counts; 0: not behind */
+	pg_atomic_uint64 backward_steps;
+	pg_atomic_uint64 largest_clock_lead_ns;
+
+	/* The largest watermark that was returned in this epoch. */
+	slock_t		watermark_lock;
+	uint64		watermark_ns;
+
+	/* Transactions prepared with values; and of how many of them none was left. */
+	pg_atomic_uint64 prepared;
+	pg_atomic_uint64 prepared_ended;
+
+	pg_atomic_uint32 in_flight_used;	/* no element from here on was ever used */
+	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER];
+} SharedOrdering;
+
+/* NULL until attached. */
+extern SharedOrdering *fuuid_shared;
+
+extern void fuuid_shared_init(void);
+extern bool fuuid_shared_attach(void);
+extern void fuuid_shared_require(void);
+
+#endif							/* FUUID_SHARED_ORDERING_H */

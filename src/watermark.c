@@ -1,0 +1,186 @@
+/*
+ * watermark.c
+ *	  The bound below which every UUID belongs to a transaction that has ended.
+ *	  doc/ordering.md says why it is one.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "clock.h"
+#include "fmgr.h"
+#include "in_flight.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "nodes/supportnodes.h"
+#include "ordering_durable.h"
+#include "ordering_instance.h"
+#include "parser/parsetree.h"
+#include "shared_ordering.h"
+#include "uuid_layout.h"
+#include "watermark.h"
+
+PG_FUNCTION_INFO_V1(uuidv7_fast_watermark);
+PG_FUNCTION_INFO_V1(uuidv7_fast_watermark_support);
+
+/*
+ * The smallest UUID of a nanosecond; palloc'd.
+ */
+pg_uuid_t *
+fuuid_watermark_uuid(uint64 ns)
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	fuuid_uuid_encode(uuid->data, ns / FUUID_NS_PER_S, ns % FUUID_NS_PER_S, 0);
+	return uuid;
+}
+
+/*
+ * The watermark is kept as it is returned: one that is smaller, since a
+ * transaction has published what it read before, would be right but go back.
+ * False where the instance was reset since that epoch.
+ */
+static bool
+keep(uint64 *watermark_ns, uint64 epoch)
+{
+	bool		kept;
+
+	SpinLockAcquire(&fuuid_shared->watermark_lock);
+	kept = pg_atomic_read_u64(&fuuid_shared->epoch) == epoch;
+	if (kept)
+		*watermark_ns = fuuid_shared->watermark_ns = Max(fuuid_shared->watermark_ns, *watermark_ns);
+	SpinLockRelease(&fuuid_shared->watermark_lock);
+	return kept;
+}
+
+/*
+ * The watermark: a nanosecond below which no transaction can generate any more, and
+ * all that have generated have ended.  It goes with the clock while no
+ * transaction holds it back.
+ *
+ * The latest value comes before the transactions: of any that is greater the
+ * transaction need not be found.
+ */
+static uint64
+advance_watermark(void)
+{
+	InFlightHolder holder;
+	struct timespec now;
+	uint64		epoch;
+	uint64		last_ns;
+	uint64		watermark_ns;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		epoch = fuuid_instance_epoch();
+		fuuid_clock_read(&now);
+		if (!fuuid_instance_raise(fuuid_ns_of_time(&now), epoch, &last_ns) ||
+			!fuuid_durable_cover_if_used(last_ns, epoch))
+			continue;
+		watermark_ns = fuuid_in_flight_first(last_ns + 1, &holder);
+		if (keep(&watermark_ns, epoch))
+			return watermark_ns;
+	}
+}
+
+/*
+ * uuidv7_fast_watermark() returns uuid
+ *
+ * Smaller than every UUID, of the order of the instance, that belongs to a
+ * transaction which has not ended, or that is generated after the call.
+ */
+Datum
+uuidv7_fast_watermark(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("recovery is in progress"),
+				 errhint("Call uuidv7_fast_watermark() on the primary.")));
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("uuidv7_fast_watermark() requires isolation level READ COMMITTED"),
+				 errdetail("This transaction's snapshot is older than the watermark would be, and does not show all rows below it.")));
+	fuuid_shared_require();
+
+	return UUIDPGetDatum(fuuid_watermark_uuid(advance_watermark()));
+}
+
+/*
+ * What the watermark is at least, and who holds it back.  False where there is
+ * none: no shared memory, or a standby.
+ */
+bool
+fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
+{
+	if (RecoveryInProgress() || !fuuid_shared_attach())
+		return false;
+	*watermark_ns = fuuid_in_flight_first(pg_atomic_read_u64(&fuuid_shared->last_ns) + 1, holder);
+	SpinLockAcquire(&fuuid_shared->watermark_lock);
+	*watermark_ns = Max(*watermark_ns, fuuid_shared->watermark_ns);
+	SpinLockRelease(&fuuid_shared->watermark_lock);
+	return true;
+}
+
+/*
+ * Is there a table in a query, apart from the one that it writes to (its OID, in
+ * *context)?
+ */
+static bool
+has_table(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		const RangeTblEntry *entry = (const RangeTblEntry *) node;
+
+		/* Before 16 a view has itself in its query. */
+		return entry->rtekind == RTE_RELATION && entry->relkind != RELKIND_VIEW &&
+			entry->relid != *(const Oid *) context;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_table, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, has_table, context);
+}
+
+/*
+ * The same of the query that is planned, and those that it is a part of.
+ */
+static bool
+reads_table(const PlannerInfo *root)
+{
+	for (; root != NULL; root = root->parent_root)
+	{
+		Query	   *query = root->parse;
+		Oid			target = query->resultRelation == 0 ? InvalidOid :
+			rt_fetch(query->resultRelation, query->rtable)->relid;
+
+		if (has_table((Node *) query, &target))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Planner support for uuidv7_fast_watermark: refuses the statement that is as
+ * obvious as wrong, SELECT ... FROM t WHERE id < uuidv7_fast_watermark(), whose
+ * snapshot is older than the watermark.
+ */
+Datum
+uuidv7_fast_watermark_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+
+	if (IsA(request, SupportRequestSimplify) && reads_table(((SupportRequestSimplify *) request)->root))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("uuidv7_fast_watermark() cannot be called in a statement that reads a table"),
+				 errdetail("The statement's snapshot is older than the watermark, and does not show all rows below it."),
+				 errhint("Call it in a statement of its own, and read the table in the next one.")));
+	PG_RETURN_POINTER(NULL);
+}

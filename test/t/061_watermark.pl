@@ -1,0 +1,327 @@
+# The low watermark, step by step: what holds it back, until when, and where the
+# call is refused.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('watermark');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\nrestart_after_crash = on\n");
+$node->start;
+$node->safe_psql('postgres', q{
+CREATE EXTENSION fast_uuid;
+CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
+CREATE FUNCTION watermark_of_a_function() RETURNS uuid LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
+CREATE FUNCTION made_below_watermark() RETURNS SETOF made LANGUAGE plpgsql AS $$
+DECLARE
+	upto uuid := uuidv7_fast_watermark();
+BEGIN
+	RETURN QUERY SELECT * FROM made WHERE id < upto ORDER BY id;
+END $$;
+});
+my $version  = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $instance = "SET fast_uuid.ordering = 'instance'";
+
+sub refused
+{
+	my ($sql, $error, $name, $on) = @_;
+	my ($code, $out, $err) = ($on // $node)->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	like($err, $error, "refused: $name");
+	is($out, '', "refused: $name: nothing is returned");
+	return;
+}
+
+if ($version < 170000)
+{
+	refused('SELECT uuidv7_fast_watermark()', qr/ERROR:  55000: ordering "instance" requires fast_uuid in shared_preload_libraries/,
+		'without shared memory');
+	is($node->safe_psql('postgres', "SELECT watermark IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
+		't', 'without shared memory there is none in the statistics');
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
+	$node->restart;
+}
+
+sub watermark
+{
+	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
+}
+
+sub stats
+{
+	my ($columns) = @_;
+	return $node->safe_psql('postgres', "SELECT $columns FROM fast_uuid_stats() WHERE name = 'instance'");
+}
+
+# A session in the middle of a transaction, which has the id that it returns.
+sub session
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe($instance);
+	return $session;
+}
+
+sub in_transaction
+{
+	my ($session, $call) = @_;
+	$session->query_safe('BEGIN');
+	return $session->query($call // "INSERT INTO made DEFAULT VALUES RETURNING id");
+}
+
+# Nothing in flight: it is beyond what was generated, and goes with the clock.
+my $id     = $node->safe_psql('postgres', "$instance; INSERT INTO made DEFAULT VALUES RETURNING id");
+my $first  = watermark();
+my $second = watermark();
+cmp_ok($first, 'gt', $id, 'nothing in flight: beyond the latest value');
+cmp_ok($second, 'gt', $first, 'nothing in flight: it goes with the clock');
+cmp_ok($node->safe_psql('postgres', "$instance; SELECT uuidv7_fast()"), 'ge', $second, 'a value that is generated later is not below it');
+like($first, qr/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, 'it is a UUID of version 7');
+is( $node->safe_psql('postgres', "SELECT uuidv7_fast_timestamp('$second', true) BETWEEN now() - interval '1 min' AND now()"),
+	't', 'with a time of this moment');
+is(stats('watermark IS NOT NULL, held_back_by IS NULL, held_back_for IS NULL'), 't|t|t', 'nobody holds it back');
+
+# What a transaction in flight holds back, and until when.
+my @calls = (
+	[ 'a row',          undef ],
+	[ 'an argument',    "INSERT INTO made VALUES (uuidv7_fast('getrandom')) RETURNING id" ],
+	[ 'an array',       "WITH a AS (INSERT INTO made SELECT unnest(uuidv7_fast_array(1000)) RETURNING id) SELECT id FROM a ORDER BY id LIMIT 1" ],
+	[ 'a set',          "WITH a AS (INSERT INTO made SELECT uuidv7_fast_set(1000) RETURNING id) SELECT id FROM a ORDER BY id LIMIT 1" ],
+	[ 'a subtransaction', "SAVEPOINT a; INSERT INTO made DEFAULT VALUES RETURNING id; RELEASE a" ],
+	[ 'a value that is rolled back to a savepoint', "SAVEPOINT a; INSERT INTO made DEFAULT VALUES RETURNING id; ROLLBACK TO a" ],
+	[ 'an exception block', "DO \$\$ BEGIN BEGIN PERFORM uuidv7_fast(); RAISE EXCEPTION 'x'; EXCEPTION WHEN OTHERS THEN NULL; END; END \$\$; SELECT uuidv7_fast()" ],
+	[ 'another order meanwhile', "SELECT uuidv7_fast(); SET LOCAL fast_uuid.ordering = 'session'; SELECT uuidv7_fast()" ]);
+my @ends = (
+	[ 'COMMIT',            sub { $_[0]->query_safe('COMMIT') } ],
+	[ 'ROLLBACK',          sub { $_[0]->query_safe('ROLLBACK') } ],
+	[ 'an error',          sub { $_[0]->query('SELECT 1/0') } ],
+	[ 'the end of the session', sub { $_[0]->quit } ],
+	[ 'pg_terminate_backend()', sub {
+		my $pid = $_[0]->query_safe('SELECT pg_backend_pid()');
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 60000)"); } ]);
+foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
+{
+	my ($what, $call) = @{ $calls[ $i % @calls ] };
+	my ($end, $do)    = @{ $ends[ $i % @ends ] };
+	my $session = session();
+	my $before  = watermark();
+	my $id      = (split(/\n/, in_transaction($session, $call)))[0];
+	my $held    = watermark();
+	ok($held le $id && $held ge $before, "$what: holds the watermark back") or diag("before $before held $held id $id");
+	my $latest = $node->safe_psql('postgres', "$instance; SELECT uuidv7_fast()");
+	is(watermark(), $held, "$what: it stands still");
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	is(stats("held_back_by, held_back_for BETWEEN '0' AND '5 min', watermark"), "$pid|t|$held", "$what: the statistics tell who holds it back");
+	$do->($session);
+	cmp_ok(watermark(), 'gt', $latest, "$end: it goes on");
+	is(stats('held_back_by IS NULL'), 't', "$end: nobody holds it back");
+	$session->quit unless $i % @ends >= 3;
+}
+
+# The first one of two counts.
+{
+	my ($a, $b) = (session(), session());
+	my $first  = in_transaction($a);
+	my $second = in_transaction($b);
+	cmp_ok(watermark(), 'le', $first, 'two transactions: the first one counts');
+	$a->query_safe('COMMIT');
+	my $held = watermark();
+	ok($held gt $first && $held le $second, 'the first has ended: the second one counts');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM made_below_watermark() WHERE id = '$first'"), '1',
+		'a function reads what has ended');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM made_below_watermark() WHERE id >= '$second'"), '0', 'and nothing else');
+	$_->quit foreach $a, $b;
+}
+
+# Transactions of one session after each other, in a procedure.
+is( $node->safe_psql(
+		'postgres', qq{$instance;
+CREATE TABLE seen (n int, below bool);
+DO \$\$
+DECLARE
+	previous uuid := uuidv7_fast();
+	present uuid;
+BEGIN
+	FOR i IN 1..20 LOOP
+		present := uuidv7_fast();
+		INSERT INTO seen VALUES (i, uuidv7_fast_watermark() <= previous);
+		COMMIT;
+		previous := uuidv7_fast();
+	END LOOP;
+END \$\$;
+SELECT bool_and(below), count(*) FROM seen}), 't|20', 'a procedure with COMMIT: each transaction holds it back from its first value on');
+
+# The commit has begun, and is not visible yet.
+{
+	my $session = session();
+	my $id      = in_transaction($session);
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+	$node->reload;
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	$session->{stdin} .= "COMMIT;\n";
+	$session->{run}->pump_nb;
+	$node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $pid")
+	  or BAIL_OUT('the commit does not wait');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), '0', 'a commit that waits for a standby is not visible');
+	cmp_ok(watermark(), 'le', $id, 'and holds the watermark back');
+	$node->adjust_conf('postgresql.conf', 'synchronous_standby_names', "''");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM made WHERE id = '$id'") or BAIL_OUT('the commit does not end');
+	cmp_ok(watermark(), 'gt', $id, 'visible: it does so no more');
+	$session->quit;
+}
+
+# Parallel workers: their leader's transaction counts, also where the leader has
+# generated nothing, and has not even loaded the library.
+$node->safe_psql('postgres', q{
+CREATE TABLE input AS SELECT n FROM generate_series(1, 20000) AS n;
+ALTER TABLE input SET (parallel_workers = 2);
+CREATE FUNCTION hidden() RETURNS uuid PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast(); END'});
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off';
+my $by_workers = 'SELECT min(id::text) FROM (SELECT %s AS id FROM input OFFSET 0) AS made';
+foreach my $function ('uuidv7_fast()', 'hidden()')
+{
+	my $session = session();
+	$session->query_safe($parallel);
+	$session->query_safe("ALTER SYSTEM SET max_parallel_workers = 8");
+	my ($code, $out, $err) = (0);
+	my $id = in_transaction($session, sprintf($by_workers, $function));
+	if ($function eq 'hidden()' && $version >= 170000)
+	{
+		is($id, '', 'hidden(): a worker whose leader could prepare without the library refuses');
+		$session->{stderr} = '';
+		$session->query_safe('ROLLBACK');
+		$session->query_safe('BEGIN; SELECT uuidv7_fast_timestamp(gen_random_uuid())');
+		$id = $session->query_safe(sprintf($by_workers, $function));
+	}
+	my $held = watermark();
+	ok($id ne '' && $held le $id, "$function: workers' values hold the watermark back after the workers have ended");
+	is(stats('held_back_by'), $session->query_safe('SELECT pg_backend_pid()'), "$function: by their leader");
+	$session->query_safe("PREPARE TRANSACTION 'workers'");
+	is(watermark(), $held, "$function: also as a prepared transaction");
+	$node->safe_psql('postgres', "ROLLBACK PREPARED 'workers'");
+	cmp_ok(watermark(), 'gt', $id, "$function: until it has ended");
+	$session->quit;
+}
+
+# Prepared transactions, finished by another session, before and after a restart.
+foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
+{
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		my $session = session();
+		my $before  = $node->safe_psql('postgres', "$instance; SELECT uuidv7_fast()");
+		my $id      = in_transaction($session);
+		my $held    = watermark();
+		$session->query_safe("PREPARE TRANSACTION 'it'");
+		is(watermark(), $held, "prepared, $restart, $end: holds the watermark back");
+		my $later = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
+		is(stats('held_back_by, held_back_for IS NULL'), '0|t', "prepared, $restart, $end: shown as process 0");
+		$session->quit;
+		if ($restart eq 'SIGKILL')
+		{
+			$node->kill9;
+
+			# Until its children have noticed.
+			my $started = 0;
+			foreach (1 .. 100)
+			{
+				$node->{_pid} = undef;
+				last if $started = $node->start(fail_ok => 1);
+				usleep(100_000);
+			}
+			BAIL_OUT('no server after SIGKILL') unless $started;
+		}
+		elsif ($restart ne 'no restart')
+		{
+			$node->stop($restart);
+			$node->start;
+		}
+		cmp_ok(watermark(), 'le', $id, "prepared, $restart, $end: it still does");
+		cmp_ok(watermark(), 'ge', $before, "prepared, $restart, $end: from its first value on");
+		$node->safe_psql('postgres', "$end PREPARED 'it'");
+		cmp_ok(watermark(), 'gt', $later, "prepared, $restart, $end: until it has ended");
+		is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), $end eq 'COMMIT' ? 1 : 0,
+			"prepared, $restart, $end: as it did");
+	}
+}
+{
+	my $session = session();
+	$session->query_safe("BEGIN; INSERT INTO made VALUES (gen_random_uuid()); PREPARE TRANSACTION 'without'");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', 'prepared without values: no lock');
+	my $latest = $session->query_safe('SELECT uuidv7_fast()');
+	cmp_ok(watermark(), 'gt', $latest, 'prepared without values: does not hold it back');
+	$session->query_safe("ROLLBACK PREPARED 'without'");
+	is($session->query('BEGIN; SELECT uuidv7_fast() IS NULL; CREATE TEMP TABLE t (); PREPARE TRANSACTION \'fails\''), 'f', 'a PREPARE that fails');
+	$session->{stderr} = '';
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', 'leaves no lock');
+	$session->quit;
+}
+
+# A reset, in the middle of a transaction whose values were far ahead.
+{
+	my $session = session();
+	my $dba     = session();
+	my $before  = in_transaction($session);
+	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
+	my $after = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
+	cmp_ok(watermark(), 'le', $after, 'reset: a transaction that goes on still holds the watermark back');
+	$session->query_safe('COMMIT');
+	cmp_ok(watermark(), 'gt', $after, 'until it has ended');
+	$_->quit foreach $session, $dba;
+}
+
+# Where it cannot be had.
+refused("BEGIN ISOLATION LEVEL $_; SELECT uuidv7_fast_watermark()", qr/ERROR:  55000: uuidv7_fast_watermark\(\) requires isolation level READ COMMITTED\n.*DETAIL/s, $_)
+  foreach 'REPEATABLE READ', 'SERIALIZABLE';
+my $reads = qr/ERROR:  0A000: uuidv7_fast_watermark\(\) cannot be called in a statement that reads a table\n.*HINT:  Call it in a statement of its own/s;
+$node->safe_psql('postgres', 'CREATE VIEW safe AS SELECT uuidv7_fast_watermark() AS upto; CREATE TABLE progress (upto uuid PRIMARY KEY); INSERT INTO progress SELECT uuidv7_fast_watermark()');
+refused($_, $reads, $_) foreach
+	'SELECT * FROM made WHERE id < uuidv7_fast_watermark()',
+	'SELECT * FROM made, uuidv7_fast_watermark() AS upto WHERE id < upto',
+	'SELECT * FROM made WHERE id < (SELECT uuidv7_fast_watermark())',
+	'WITH w AS MATERIALIZED (SELECT uuidv7_fast_watermark() AS upto) SELECT * FROM made, w WHERE id < upto',
+	'SELECT * FROM (SELECT id FROM made ORDER BY id LIMIT 10) AS few WHERE id < uuidv7_fast_watermark()',
+	'SELECT made.* FROM made, safe WHERE id < upto',
+	'INSERT INTO progress SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
+	'PREPARE p AS SELECT count(*) FROM made WHERE id < uuidv7_fast_watermark(); EXECUTE p',
+	'SELECT count(*), uuidv7_fast_watermark() FROM made';
+foreach my $sql (
+	'SELECT uuidv7_fast_watermark() IS NOT NULL',
+	'SELECT upto IS NOT NULL FROM safe',
+	'SELECT watermark_of_a_function() IS NOT NULL',
+	'INSERT INTO progress VALUES (uuidv7_fast_watermark()) RETURNING true',
+	'INSERT INTO progress SELECT uuidv7_fast_watermark() RETURNING true',
+	'INSERT INTO progress VALUES (uuidv7_fast_watermark()) ON CONFLICT (upto) DO UPDATE SET upto = uuidv7_fast_watermark() RETURNING true',
+	'UPDATE progress SET upto = uuidv7_fast_watermark() WHERE upto = (SELECT uuidv7_fast_min(now())); SELECT true',
+	'SELECT uuidv7_fast_watermark() > uuidv7_fast_min(now() - n * interval \'1 h\') FROM generate_series(1, 1) AS n',
+	'BEGIN; SET TRANSACTION READ ONLY; SELECT uuidv7_fast_watermark() IS NOT NULL')
+{
+	is($node->safe_psql('postgres', $sql), 't', "allowed: $sql");
+}
+
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+refused('SELECT uuidv7_fast_watermark()', qr/ERROR:  55000: recovery is in progress\n.*HINT:  Call uuidv7_fast_watermark\(\) on the primary/s, 'on a standby', $standby);
+is($standby->safe_psql('postgres', "SELECT watermark IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"), 't', 'a standby has none in its statistics');
+
+# A prepared transaction that the standby takes over.
+{
+	my $session = session();
+	my $id      = in_transaction($session);
+	$session->query_safe("PREPARE TRANSACTION 'taken over'");
+	$session->quit;
+	$node->wait_for_catchup($standby);
+	$node->stop;
+	$standby->promote;
+	cmp_ok($standby->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'), 'le', $id, 'promoted: a prepared transaction holds the watermark back');
+	$standby->safe_psql('postgres', "COMMIT PREPARED 'taken over'");
+	cmp_ok($standby->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'), 'gt', $id, 'until it has ended');
+}
+$standby->stop;
+done_testing();
