@@ -15,8 +15,6 @@
 #include "utils/uuid.h"
 #include "uuid_layout.h"
 
-#define NS_PER_US 1000
-
 PG_FUNCTION_INFO_V1(uuidv7_fast);
 PG_FUNCTION_INFO_V1(uuidv7_fast_from);
 PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
@@ -92,7 +90,7 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
 	fuuid_uuid_encode(uuid->data, unix_us / USECS_PER_SEC,
-				   unix_us % USECS_PER_SEC * NS_PER_US + ns, random);
+				   unix_us % USECS_PER_SEC * FUUID_NS_PER_US + ns, random);
 	return UUIDPGetDatum(uuid);
 }
 
@@ -120,11 +118,11 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 
 	random = next_time_and_random(source, &now);
 
-	ts = (TimestampTz) now.tv_sec * USECS_PER_SEC + now.tv_nsec / NS_PER_US - FUUID_UNIX_TO_POSTGRES_US;
+	ts = (TimestampTz) now.tv_sec * USECS_PER_SEC + now.tv_nsec / FUUID_NS_PER_US - FUUID_UNIX_TO_POSTGRES_US;
 	ts = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
 												 TimestampTzGetDatum(ts),
 												 PG_GETARG_DATUM(0)));
-	return value_at(fuuid_unix_us(ts), now.tv_nsec % NS_PER_US, random);
+	return value_at(fuuid_unix_us(ts), now.tv_nsec % FUUID_NS_PER_US, random);
 }
 
 /*
@@ -143,5 +141,5 @@ uuidv7_fast_at(PG_FUNCTION_ARGS)
 	fuuid_require_argument(fcinfo, 0, "ts");
 	unix_us = fuuid_unix_us(PG_GETARG_TIMESTAMPTZ(0));
 	random = fuuid_entropy_draw(source);
-	return value_at(unix_us, (random >> FUUID_RANDOM_BITS) * NS_PER_US >> FUUID_BELOW_RESOLUTION_BITS, random);
+	return value_at(unix_us, (random >> FUUID_RANDOM_BITS) * FUUID_NS_PER_US >> FUUID_BELOW_RESOLUTION_BITS, random);
 }

@@ -9,6 +9,7 @@
 #include "entropy.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "inspect.h"
 #include "ordering.h"
 #include "ordering_durable.h"
 #include "ordering_instance.h"
@@ -70,32 +71,45 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-static Datum
-interval_of_ns(uint64 ns)
+/*
+ * An interval of so many microseconds.
+ */
+Datum
+fuuid_interval_of_us(int64 us)
 {
 	Interval   *interval = palloc0(sizeof(Interval));
 
-	interval->time = ns / 1000;
+	interval->time = us;
 	return IntervalPGetDatum(interval);
 }
 
 /*
- * The columns of fast_uuid_stats() for a scope of the order; NULL: there is
- * nothing to say of it.
+ * Nanoseconds by which the latest value of these statistics is ahead of the clock
+ * now; 0 where it is not, or where there is none.  Raises the errors of
+ * fuuid_clock_read().
+ */
+uint64
+fuuid_clock_lead_ns(const OrderingStats *stats)
+{
+	struct timespec now;
+	uint64		now_ns;
+
+	fuuid_clock_read(&now);
+	now_ns = fuuid_ns_of_time(&now);
+	return stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
+}
+
+/*
+ * The columns of fast_uuid_stats() for a scope of the order.
  */
 static void
 fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
 {
-	struct timespec now;
-	uint64		now_ns;
-	uint64		lead;
+	uint64		lead_ns = fuuid_clock_lead_ns(stats);
 
-	fuuid_clock_read(&now);
-	now_ns = fuuid_ns_of_time(&now);
-	lead = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
 	values[4] = Int64GetDatum(stats->backward_steps);
-	values[5] = interval_of_ns(lead);
-	values[6] = interval_of_ns(Max(stats->largest_clock_lead_ns, lead));
+	values[5] = fuuid_interval_of_us(lead_ns / FUUID_NS_PER_US);
+	values[6] = fuuid_interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) / FUUID_NS_PER_US);
 	nulls[4] = nulls[5] = nulls[6] = false;
 }
 
@@ -120,7 +134,7 @@ fill_watermark(Datum *values, bool *nulls)
 	}
 	if (holder.pid != 0)
 	{
-		values[9] = interval_of_ns((uint64) Max(GetCurrentTimestamp() - holder.xact_start, 0) * 1000);
+		values[9] = fuuid_interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
 		nulls[9] = false;
 	}
 }
