@@ -1,4 +1,4 @@
--- What a DBA can see: sources, this session's statistics, the benchmark.
+-- What a DBA can see: sources, this session's statistics, the clock, the benchmark.
 \c -
 SELECT name, cryptographic, available, allowed, current, reason FROM fast_uuid_sources();
 SELECT name, implementation ~ CASE name
@@ -26,6 +26,18 @@ SELECT cardinality(uuidv7_fast_array(33, 'openssl'));
 SELECT kind, name, refills, bytes, backward_steps, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
   FROM fast_uuid_stats() WHERE name <> 'instance';
 
+-- what the clock is worth; null is what this machine does not tell
+\c -
+SELECT resolution_ns BETWEEN 1 AND 999999 AS resolution,
+       coarse_resolution_ns BETWEEN resolution_ns AND 10000000 IS NOT FALSE AS coarse_resolution,
+       clock_source ~ '^[[:graph:]]+$' IS NOT FALSE AS clock_source,
+       num_nulls(synchronized, estimated_error, maximum_error) IN (0, 3) AS all_three_or_none,
+       (estimated_error >= '0' AND maximum_error >= '0') IS NOT FALSE AS errors,
+       session_lead, instance_lead >= '0' IS NOT FALSE AS instance_lead
+  FROM fast_uuid_clock();
+SELECT count(uuidv7_fast()) FROM generate_series(1, 1000);
+SELECT session_lead < interval '1 ms' AS no_lead FROM fast_uuid_clock();
+
 -- the benchmark: a row for each source, implementation and size
 SELECT source, count(*) = 4 * count(DISTINCT implementation) AS four_sizes,
        array_agg(DISTINCT bytes) AS bytes, bool_and(ns_per_request > 0 AND mb_per_second > 0) AS measured
@@ -50,6 +62,7 @@ CREATE ROLE regress_fast_uuid_guest;
 SET ROLE regress_fast_uuid_guest;
 SELECT count(*) FROM fast_uuid_sources();
 SELECT count(*) FROM fast_uuid_stats();
+SELECT count(*) FROM fast_uuid_clock();
 SELECT count(*) FROM fast_uuid_benchmark(1);
 RESET ROLE;
 DROP ROLE regress_fast_uuid_guest;
