@@ -24,12 +24,12 @@ my $drawn          = 128;
 my $count_distinct = "SELECT count(DISTINCT right(id::text, 14)) FROM"
   . " (SELECT %s AS id FROM generate_series(1, $drawn)) AS made";
 
-# $options{preload}: with preload_faults.so.
+# $options{preload}: with preload_faults.so; $options{initdb}: more options of that.
 sub start_faulty_node
 {
 	my ($name, %options) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
+	$node->init(extra => $options{initdb} // []);
 	# The just-in-time compiler's own memory is not what is measured.
 	$node->append_conf('postgresql.conf', 'jit = off');
 	start_server($node, $options{preload});
