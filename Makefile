@@ -21,6 +21,11 @@ PG_CPPFLAGS += -DFUUID_WITH_OPENSSL
 SHLIB_LINK += -lcrypto
 endif
 
+# For tests alone: see src/test_point.h.
+ifeq ($(TEST_POINTS),yes)
+PG_CPPFLAGS += -DFUUID_TEST_POINTS
+endif
+
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=fast_uuid
 TAP_TESTS = 1

@@ -23,6 +23,7 @@
 #include "commands/sequence.h"
 #include "horizon.h"
 #include "storage/bufmgr.h"
+#include "test_point.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -141,11 +142,14 @@ fuuid_horizon_write(const Horizon *horizon, int64 us)
 {
 	GenericXLogState *state = GenericXLogStart(horizon->sequence);
 	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(state, horizon->buffer, 0));
+	XLogRecPtr	written;
 
 	data->last_value = us;
 	data->is_called = true;
 	data->log_cnt = 0;
-	XLogFlush(GenericXLogFinish(state));
+	written = GenericXLogFinish(state);
+	FUUID_TEST_POINT("horizon_written");
+	XLogFlush(written);
 }
 
 void

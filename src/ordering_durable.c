@@ -19,6 +19,7 @@
 #include "port/atomics.h"
 #include "shared_ordering.h"
 #include "storage/latch.h"
+#include "test_point.h"
 #include "utils/inval.h"
 #include "utils/wait_event.h"
 
@@ -171,6 +172,7 @@ move_horizon(uint64 last_ns, uint64 epoch, bool wait)
 			;
 		last_ns = Max(last_ns, found_ns);
 	}
+	FUUID_TEST_POINT("horizon_read");
 	counts = !moved && fuuid_instance_epoch() == epoch;
 	if ((moved || counts) && pg_atomic_read_u64(&durable->covered_ns) < last_ns + STRIDE_NS / 2)
 		write_horizon(&horizon, durable, last_ns + STRIDE_NS);

@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "ordering_instance.h"
 #include "shared_ordering.h"
+#include "test_point.h"
 
 /* Has this backend generated under this order? */
 static bool entered = false;
@@ -156,6 +157,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 		ns = fuuid_ns_of_time(now);
 		read_since = false;
 	}
+	FUUID_TEST_POINT("reserved");
 
 	fuuid_session_last_ns = ns + (count - 1);
 	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS))

@@ -19,6 +19,7 @@
 #include "ordering_instance.h"
 #include "parser/parsetree.h"
 #include "shared_ordering.h"
+#include "test_point.h"
 #include "uuid_layout.h"
 #include "watermark.h"
 
@@ -80,6 +81,7 @@ advance_watermark(void)
 		if (!fuuid_instance_raise(fuuid_ns_of_time(&now), epoch, &last_ns) ||
 			!fuuid_durable_cover_if_used(last_ns, epoch))
 			continue;
+		FUUID_TEST_POINT("watermark");
 		watermark_ns = fuuid_in_flight_first(last_ns + 1, &holder);
 		if (keep(&watermark_ns, epoch))
 			return watermark_ns;
