@@ -5,6 +5,9 @@
 # atomic; between two of them any other actor can take any number of its own.
 # Memory is that of one processor: which barriers the code needs is not seen here.
 #
+# To clear a slot is, in the code, to end the local transaction number that it was
+# published for (src/in_flight.c).
+#
 # Commit and rollback are the same here.  The promise is about ids that can still
 # become visible, and after either none of the transaction's can, so the smallest
 # of them is all that has to be known of a transaction.
@@ -62,8 +65,8 @@ my @shared_names =
   ('last', 'epoch', 'baseline', 'generation', 'none_as_of', 'clock from', 'promised', 'returned', 'restarts left', 'reset');
 
 # A writer, or a parallel worker.
-use constant { PC => 0, TRANSACTIONS => 1, IDS => 2, SEEN => 3, PUBLISHED => 4, SLOT => 5, PENDING => 6 };
-my @writer_names = ('transactions left', 'ids left', 'seen', 'published', 'slot', 'pending id');
+use constant { PC => 0, TRANSACTIONS => 1, IDS => 2, SEEN => 3, NEXT => 4, PUBLISHED => 5, SLOT => 6, PENDING => 7 };
+my @writer_names = ('transactions left', 'ids left', 'seen', 'next', 'published', 'slot', 'pending id');
 use constant { READY => 0, PUBLISH => 1, EXCHANGE => 2, ENDED => 3, COMMIT => 4, PREPARE => 8 };
 
 # A prepared transaction: its lock in memory, and on disk.
@@ -106,12 +109,17 @@ sub must_publish
 	return !$published || $protocol{republishes} && $published > $from;
 }
 
-# Begin to generate an id, or begin again, with the latest id as it is now.
+# Begin to generate an id, or begin again, with the latest id as it is now and
+# whatever the clock tells.
 sub attempt
 {
 	my ($generator) = @_;
-	my $publishes = $protocol{generate}[0] eq 'publish' && must_publish($generator, $v[LAST] + 1);
-	return becomes($generator + SEEN, $v[LAST], $generator + PC, $publishes ? PUBLISH : EXCHANGE);
+	foreach my $id (uniqnum(map { max($_ + $v[CLOCK_FROM], $v[LAST] + 1) } @{ $config{clock} }))
+	{
+		my $publishes = $protocol{generate}[0] eq 'publish' && must_publish($generator, $id);
+		becomes($generator + SEEN, $v[LAST], $generator + NEXT, $id, $generator + PC, $publishes ? PUBLISH : EXCHANGE);
+	}
+	return;
 }
 
 # A writer, or a worker, generates in a transaction of the writer and publishes in
@@ -127,30 +135,27 @@ sub generate
 	}
 	elsif ($pc == PUBLISH)
 	{
-		my $from = $v[ $generator + SEEN ] + 1;
+		my $from = $v[ $generator + NEXT ];
 		my $last_step = $protocol{generate}[-1] eq 'publish';
 		becomes(
 			$slot, $how eq 'minimum' ? min_nonzero($v[$slot], $from) : $from,
 			$generator + PUBLISHED, $from,
-			$last_step ? ($generator + SEEN, 0, $generator + PC, READY) : ($generator + PC, EXCHANGE));
+			$last_step ? ($generator + SEEN, 0, $generator + NEXT, 0, $generator + PC, READY) : ($generator + PC, EXCHANGE));
 	}
 	elsif ($pc == EXCHANGE)
 	{
-		my $seen = $v[ $generator + SEEN ];
-		return attempt($generator) if $v[LAST] != $seen;
-		foreach my $id (uniqnum(map { max($_ + $v[CLOCK_FROM], $seen + 1) } @{ $config{clock} }))
-		{
-			$violation = "the id $id is generated below the watermark" if $id < $v[PROMISED];
-			$violation = "the id $id is below its slot" if $id < $v[$slot] && !$config{mutated};
-			my $publishes = $protocol{generate}[-1] eq 'publish' && must_publish($generator, $id);
-			becomes(
-				LAST, $id,
-				$generator + IDS, $v[ $generator + IDS ] - 1,
-				$generator + SEEN, $publishes ? $id - 1 : 0,
-				$generator + PC, $publishes ? PUBLISH : READY,
-				$writer + PENDING, min_nonzero($v[ $writer + PENDING ], $id));
-			return if defined $violation;
-		}
+		my $id = $v[ $generator + NEXT ];
+		return attempt($generator) if $v[LAST] != $v[ $generator + SEEN ];
+		$violation = "the id $id is generated below the watermark" if $id < $v[PROMISED];
+		$violation = "the id $id is below its slot" if $id < $v[$slot] && !$config{mutated};
+		my $publishes = $protocol{generate}[-1] eq 'publish' && must_publish($generator, $id);
+		becomes(
+			LAST, $id,
+			$generator + IDS, $v[ $generator + IDS ] - 1,
+			$generator + SEEN, 0,
+			$generator + NEXT, $publishes ? $id : 0,
+			$generator + PC, $publishes ? PUBLISH : READY,
+			$writer + PENDING, min_nonzero($v[ $writer + PENDING ], $id));
 	}
 	return;
 }
@@ -164,9 +169,9 @@ sub next_transaction
 	return (
 		$writer + PC, READY, $writer + TRANSACTIONS, $left,
 		$writer + IDS, $left && $ids_of[$writer],
-		$writer + SEEN, 0, $writer + PENDING, 0,
+		$writer + SEEN, 0, $writer + NEXT, 0, $writer + PENDING, 0,
 		$worker ? ($worker + PC, $left ? READY : ENDED, $worker + IDS, $left && $ids_of[$worker],
-			$worker + SEEN, 0, $worker + PUBLISHED, 0) : ());
+			$worker + SEEN, 0, $worker + NEXT, 0, $worker + PUBLISHED, 0) : ());
 }
 
 # A step of the sequence that ends a transaction for its session.
