@@ -53,6 +53,20 @@ def first_call(server):
         return (time.perf_counter() - started) * 1e6
 
 
+def rows_us(server, shared):
+    """Microseconds per row of two clients that insert one in each transaction."""
+    with server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+        connection.execute('CREATE UNLOGGED TABLE one (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
+        connection.execute('ALTER DATABASE postgres SET synchronous_commit = off')
+        for setting, value in shared.items():
+            connection.execute(f'ALTER DATABASE postgres SET {setting} = {value}')
+        script.write('INSERT INTO one DEFAULT VALUES;\n')
+        script.flush()
+        tps = server.pgbench(script.name, 2, '-T', '3')
+        connection.execute('ALTER DATABASE postgres RESET ALL; DROP TABLE one')
+    return 1e6 / tps
+
+
 def one_round(pair, first):
     """The figures of both builds, (now, before), by name; the pair of one case is
     measured together, and by turns begins with this one."""
@@ -68,6 +82,11 @@ def one_round(pair, first):
         for i in order:
             connections[i].execute('TRUNCATE filled')
             figures[name][i] = _time_ms(connections[i], *known[i][name])
+    for what, shared in (('', {}), (', order of all sessions', shared_order(connections[0]))):
+        name = f'a row per transaction, two clients{what}'
+        figures[name] = [0, 0]
+        for i in order:
+            figures[name][i] = rows_us(pair[i][0], shared)
     for connection in connections:
         connection.execute('DROP TABLE filled')
         connection.close()
@@ -115,7 +134,7 @@ def main():
     for name, figures in pairs.items():
         ratios = [new / old for new, old in figures]
         quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-        unit = 'us' if 'first call' in name else 'ms'
+        unit = 'us' if 'first call' in name or 'a row per' in name else 'ms'
         new, old = (statistics.median(column) for column in zip(*figures))
         print(f'{name:46} {new:6.1f} {unit} {old:6.1f} {unit} {statistics.median(ratios):6.3f}'
               f'  {quartiles[0]:.3f}-{quartiles[2]:.3f}')

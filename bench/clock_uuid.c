@@ -13,8 +13,8 @@
 
 PG_MODULE_MAGIC;
 
-PG_FUNCTION_INFO_V1(fast_uuid_clock);
-PG_FUNCTION_INFO_V1(fast_uuid_interpolated_clock);
+PG_FUNCTION_INFO_V1(bare_clock_uuid);
+PG_FUNCTION_INFO_V1(interpolated_clock_uuid);
 
 static inline uint64
 read_clock(void)
@@ -47,13 +47,13 @@ uuid_of(uint64 ns)
 }
 
 Datum
-fast_uuid_clock(PG_FUNCTION_ARGS pg_attribute_unused())
+bare_clock_uuid(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	return uuid_of(read_clock());
 }
 
 Datum
-fast_uuid_interpolated_clock(PG_FUNCTION_ARGS pg_attribute_unused())
+interpolated_clock_uuid(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	return uuid_of(read_interpolated());
 }

@@ -3,8 +3,9 @@ after round with all its cases in turn, so that all see the same machine."""
 
 import tempfile
 import time
+from contextlib import ExitStack
 
-from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, BASELINE, NEXTVAL, all_generators, core_v7
+from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL, all_generators, core_v7, durable
 
 MILLION = 1000000
 
@@ -85,6 +86,7 @@ def bulk(bench):
 KEYS = [
     (DEFAULT.name, 'uuid DEFAULT uuidv7_fast()', {}),
     (INSTANCE.name, 'uuid DEFAULT uuidv7_fast()', INSTANCE.settings),
+    (DURABLE.name, 'uuid DEFAULT uuidv7_fast()', DURABLE.settings),
     ('bigint identity', 'bigint GENERATED ALWAYS AS IDENTITY', {}),
     (CORE_V7.name, 'uuid DEFAULT pg_catalog.uuidv7()', {}),
     (CORE_V4.name, 'uuid DEFAULT gen_random_uuid()', {}),
@@ -92,7 +94,8 @@ KEYS = [
 
 
 def _keys(connection):
-    return [key for key in KEYS if key[0] != CORE_V7.name or core_v7(connection)]
+    missing = [one.name for one, has in ((CORE_V7, core_v7), (DURABLE, durable)) if not has(connection)]
+    return [key for key in KEYS if key[0] not in missing]
 
 
 def inserts(bench):
@@ -183,7 +186,7 @@ def sessions(bench):
     """Values per second of 1 to 8 sessions at once."""
     values = 250000
     with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
-        cases = [BASELINE, DEFAULT, INSTANCE, NEXTVAL, *core_v7(connection)]
+        cases = [BASELINE, DEFAULT, INSTANCE, *durable(connection), NEXTVAL, *core_v7(connection)]
         for n in bench.rounds('One to eight sessions', short=True):
             for clients in (1, 2, 4, 8):
                 for i, one in enumerate(_turned(cases, n)):
@@ -215,4 +218,47 @@ def clock_lead(bench):
                 bench.record('clock lead', one.name, million * MILLION, n, 'us', max(us, 0))
 
 
-ALL = [requests, statements, bulk, inserts, single_rows, first_call, growth, sessions, clock_lead]
+def watermark(bench):
+    """Microseconds of a call of the watermark, by the sessions whose transactions it
+    has to look at."""
+    calls = 20000
+    with _connect(bench.large) as connection, ExitStack() as writers:
+        connection.execute('CREATE FUNCTION watermark_calls(calls int) RETURNS void LANGUAGE plpgsql AS '
+                           '$$ BEGIN FOR i IN 1..calls LOOP PERFORM uuidv7_fast_watermark(); END LOOP; END $$')
+        connection.execute('CREATE FUNCTION other_calls(calls int) RETURNS void LANGUAGE plpgsql AS '
+                           '$$ BEGIN FOR i IN 1..calls LOOP PERFORM fast_uuid_noop(); END LOOP; END $$')
+        opened = 0
+        for sessions in (0, 100, 1000):
+            while opened < sessions:
+                writer = writers.enter_context(bench.large.connect())
+                writer.execute("SET fast_uuid.ordering = 'instance'; BEGIN; SELECT uuidv7_fast()")
+                opened += 1
+            for n in bench.rounds(f'The watermark with {sessions} transactions in flight', short=True):
+                ms = [_time_ms(connection, f'SELECT {function}({calls})', {})
+                      for function in ('watermark_calls', 'other_calls')]
+                bench.record('watermark', 'uuidv7_fast_watermark()', sessions, n, 'us', (ms[0] - ms[1]) * 1000 / calls)
+
+
+def horizon(bench):
+    """What durable order writes, while two sessions generate without a pause."""
+    with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+        if not durable(connection):
+            return
+        connection.execute('CREATE EXTENSION IF NOT EXISTS pg_walinspect')
+        script.write(f"SET fast_uuid.ordering = 'durable';\n{_count(DURABLE.call, 100000)};\n")
+        script.flush()
+        for n in bench.rounds('The horizon of durable order', short=True):
+            connection.execute('CHECKPOINT')
+            before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
+            started = time.perf_counter()
+            bench.server.pgbench(script.name, 2, '-T', str(2 * bench.seconds))
+            seconds = time.perf_counter() - started
+            records, size = connection.execute("""
+                SELECT count(*), coalesce(sum(record_length), 0)
+                  FROM pg_get_wal_records_info(%s, pg_current_wal_flush_lsn()) WHERE resource_manager = 'Generic'""",
+                                               [before]).fetchone()
+            bench.record('horizon', DURABLE.name, 2, n, 'flushes per second', records / seconds)
+            bench.record('horizon', DURABLE.name, 2, n, 'WAL bytes per second', size / seconds)
+
+
+ALL = [requests, statements, bulk, inserts, single_rows, first_call, growth, sessions, clock_lead, watermark, horizon]

@@ -14,12 +14,13 @@ class Generator:
 BASELINE = Generator('no-op C function: the baseline', 'fast_uuid_noop()', kind='baseline')
 DEFAULT = Generator('uuidv7_fast()', 'uuidv7_fast()')
 INSTANCE = Generator('uuidv7_fast(), instance order', 'uuidv7_fast()', {'fast_uuid.ordering': 'instance'})
+DURABLE = Generator('uuidv7_fast(), durable order', 'uuidv7_fast()', {'fast_uuid.ordering': 'durable'})
 NEXTVAL = Generator('nextval()', "nextval('counter')", kind='peer')
 CORE_V7 = Generator('uuidv7() of PostgreSQL', 'uuidv7()', kind='peer')
 CORE_V4 = Generator('gen_random_uuid()', 'gen_random_uuid()', kind='peer')
 
-CLOCK = Generator('bare clock and layout', 'fast_uuid_clock()', kind='clock')
-INTERPOLATED = Generator('bare interpolated clock and layout', 'fast_uuid_interpolated_clock()', kind='clock')
+CLOCK = Generator('bare clock and layout', 'bare_clock_uuid()', kind='clock')
+INTERPOLATED = Generator('bare interpolated clock and layout', 'interpolated_clock_uuid()', kind='clock')
 
 CRYPTOGRAPHIC = ('getrandom', 'getrandom, system call', 'urandom')
 
@@ -43,6 +44,11 @@ def core_v7(connection):
     return [CORE_V7] if found else []
 
 
+def durable(connection):
+    """Durable order where the server can have it: from PostgreSQL 17."""
+    return [DURABLE] if connection.info.server_version >= 170000 else []
+
+
 def all_generators(connection, calls):
     """Every generator this server has, and the calls the user has named."""
     off = {'fast_uuid.vdso': 'off'}
@@ -53,6 +59,7 @@ def all_generators(connection, calls):
         INTERPOLATED,
         DEFAULT,
         INSTANCE,
+        *durable(connection),
         Generator('uuidv7_fast(\'getrandom\'): named in the call', "uuidv7_fast('getrandom')"),
         _source('getrandom'),
         _source('getrandom', 'getrandom, system call', **off),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import machine
 import plots
-from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, NEXTVAL
+from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, DURABLE, NEXTVAL
 from results import Summary, published
 
 MILLION = '1000000'
@@ -20,6 +20,8 @@ TITLES = {
     'growth': 'From a thousand values to ten million',
     'sessions': 'From one session to eight',
     'clock lead': 'Ahead of the clock',
+    'watermark': 'The watermark',
+    'horizon': 'The horizon of durable order',
     'clock': 'Two clocks',
     'xorshift': 'The generator xorshift128+',
 }
@@ -38,6 +40,9 @@ NOTES = {
     'sessions': 'All sessions in total; `SELECT count(f()) FROM generate_series(1, 250000)` over and over.',
     'clock lead': 'The time in the last value less the clock just after it, on a server whose `RAND_bytes` has been replaced '
                   'by one that costs nothing (`bench/fast_random.c`), the same for every generator. 0: not ahead.',
+    'watermark': 'A call of `uuidv7_fast_watermark()` in a PL/pgSQL loop, less one of a C function that does nothing; by the '
+                 'number of sessions with a transaction in flight that has generated under instance order.',
+    'horizon': 'What two sessions write that generate under durable order without a pause, beginning at a checkpoint.',
     'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
              'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
     'xorshift': 'The lanes of `src/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
@@ -125,6 +130,13 @@ def first_call(summary):
         for case in summary.cases('first call')])
 
 
+def horizon(summary):
+    metrics = ('flushes per second', 'WAL bytes per second')
+    return table(['order', *metrics], [
+        [case, *(figure(summary.get('horizon', case, 2, metric)) for metric in metrics)]
+        for case in summary.cases('horizon')])
+
+
 def program(name):
     def made(summary):
         return table(['what', 'figure', 'unit'], [
@@ -147,6 +159,8 @@ TABLES = {
     'growth': by_parameter('growth', 'ms', 'ms by values', thousands),
     'sessions': by_parameter('sessions', 'values per second', 'values per second by sessions'),
     'clock lead': by_parameter('clock lead', 'us', 'us by values generated', thousands),
+    'watermark': by_parameter('watermark', 'us', 'us by transactions in flight'),
+    'horizon': horizon,
     'clock': program('clock'),
     'xorshift': program('xorshift'),
 }
@@ -172,6 +186,9 @@ def goals(summary):
         ('ahead of the clock after ten million values, us', '0',
          summary.get('clock lead', DEFAULT.name, 10000000, 'us', 'max'), lambda v: v == 0),
     ]
+    durable = summary.get('statements', DURABLE.name, MILLION, 'times instance order')
+    if durable:
+        rows.append(('durable order, times instance order', 'at most 1.02', durable, lambda v: v <= 1.02))
     if core:
         rows[1:1] = [
             ('`uuidv7()` of PostgreSQL, times default settings', 'at least 4.3', core, lambda v: v >= 4.3),

@@ -6,7 +6,7 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
-from generators import CORE_V7, DEFAULT, BASELINE, NEXTVAL
+from generators import CORE_V7, DEFAULT, BASELINE, INSTANCE, NEXTVAL
 
 # Figures made from pairs of one round, of which the median is taken afterwards:
 # experiment, metric, the case that is compared with, the new metric, how.
@@ -14,6 +14,7 @@ PAIRED = [
     ('statements', 'ms', BASELINE.name, 'times the baseline', lambda one, base: one / base),
     ('statements', 'ms', BASELINE.name, 'ns per value above the baseline', lambda one, base: one - base),
     ('statements', 'ms', DEFAULT.name, 'times uuidv7_fast()', lambda one, base: one / base),
+    ('statements', 'ms', INSTANCE.name, 'times instance order', lambda one, base: one / base),
     ('inserts', 'ms', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
     ('single rows', 'rows per second', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
     ('sessions', 'values per second', NEXTVAL.name, 'times nextval()', lambda one, base: one / base),

@@ -24,7 +24,7 @@ class Bench:
         self.seconds = options.seconds
         self.record = results.record
         self.number_of_rounds = options.rounds
-        self.server = self.unpreloaded = self.fast_random = None
+        self.server = self.unpreloaded = self.fast_random = self.large = None
 
     def rounds(self, what, short=False, times=1):
         """Numbers of the rounds, from the warming 0 on, with a line of progress."""
@@ -40,8 +40,8 @@ def prepare(server, setup):
     with server.connect() as connection:
         connection.execute('CREATE EXTENSION fast_uuid')
         connection.execute('CREATE SEQUENCE counter')
-        for library, name in (('noop', 'fast_uuid_noop'), ('clock_uuid', 'fast_uuid_clock'),
-                              ('clock_uuid', 'fast_uuid_interpolated_clock')):
+        for library, name in (('noop', 'fast_uuid_noop'), ('clock_uuid', 'bare_clock_uuid'),
+                              ('clock_uuid', 'interpolated_clock_uuid')):
             connection.execute(f"CREATE FUNCTION {name}() RETURNS uuid AS '{BENCH / library}' LANGUAGE c")
         for statement in setup:
             connection.execute(statement)
@@ -81,9 +81,10 @@ def main():
             Server(options.bindir, directory / 'a', conf + preload),
             Server(options.bindir, directory / 'b', conf),
             Server(options.bindir, directory / 'c', conf + preload, BENCH / 'fast_random.so'),
+            Server(options.bindir, directory / 'd', f'{conf}{preload}max_connections = 1010\n'),
         ]
-        with servers[0], servers[1], servers[2]:
-            bench.server, bench.unpreloaded, bench.fast_random = servers
+        with servers[0], servers[1], servers[2], servers[3]:
+            bench.server, bench.unpreloaded, bench.fast_random, bench.large = servers
             for server in servers:
                 prepare(server, options.setup)
             with bench.server.connect() as connection:

@@ -53,3 +53,46 @@ BEGIN
   END LOOP;
 END $$;
 SELECT source, round(ms) AS "ms for a million", different FROM result;
+
+\echo
+\echo '==> Two readers follow a table by its ids, while another session commits late'
+CREATE EXTENSION dblink;
+SELECT format('host=%s port=%s dbname=%s user=%s', split_part(current_setting('unix_socket_directories'), ',', 1),
+              current_setting('port'), current_database(), current_user) AS slow \gset
+SELECT dblink_connect('slow', :'slow') AS connected \gset
+SELECT dblink_exec('slow', $$SET fast_uuid.ordering = 'instance'$$) AS set \gset
+\set first_last '00000000-0000-0000-0000-000000000000'
+\set second_last :first_last
+\set ECHO queries
+SET fast_uuid.ordering = 'instance';
+CREATE TABLE event (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
+
+\echo
+\echo '--- The other session inserts a row, and does not commit yet; this one commits at once.'
+SELECT dblink_exec('slow', 'BEGIN'),
+       dblink_exec('slow', $$INSERT INTO event (name) VALUES ('late')$$);
+INSERT INTO event (name) VALUES ('early');
+
+\echo
+\echo '--- The first reader takes all that is new, and remembers the greatest id.'
+SELECT id, name FROM event WHERE id > :'first_last' ORDER BY id;
+SELECT id AS first_last FROM event ORDER BY id DESC LIMIT 1 \gset
+
+\echo '--- The second reader stops at the watermark: there is nothing to read yet.'
+SELECT uuidv7_fast_watermark() AS watermark \gset
+SELECT id, name FROM event
+ WHERE id >= :'second_last' AND id < :'watermark' ORDER BY id;
+\set second_last :watermark
+
+\echo '--- The other session commits.'
+SELECT dblink_exec('slow', 'COMMIT');
+
+\echo '--- The first reader misses the late row, for ever: its id is the smaller one.'
+SELECT id, name FROM event WHERE id > :'first_last' ORDER BY id;
+
+\echo '--- The second reader gets both, in the order of their ids.'
+SELECT uuidv7_fast_watermark() AS watermark \gset
+SELECT id, name FROM event
+ WHERE id >= :'second_last' AND id < :'watermark' ORDER BY id;
+\set ECHO none
+SELECT dblink_disconnect('slow') AS disconnected \gset

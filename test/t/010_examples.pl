@@ -9,6 +9,9 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('examples');
 $node->init;
+
+# As the pages say: before 17 instance order requires it.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 $node->start;
 
 # What the examples take for granted.
