@@ -1,0 +1,71 @@
+/*
+ * test_points.c
+ *	  Holds up a backend at the points of a test build (src/test_point.h), by
+ *	  files in the data directory: as long as test_point.NAME is there, a backend
+ *	  that comes to the point waits, and says so by test_point.NAME.reached.  The
+ *	  file may hold the pid of the only backend that is meant.
+ *
+ *	  Must be loaded before the test build, which looks for fuuid_test_point().
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+
+PG_MODULE_MAGIC;
+
+#define POLL_US 1000
+
+/* Not "extern" alone: since 16 a module hides what is not marked. */
+extern PGDLLEXPORT void fuuid_test_point(const char *name);
+
+/*
+ * Is there a file, which means this backend?
+ */
+static bool
+is_held(const char *path)
+{
+	FILE	   *file = AllocateFile(path, "r");
+	int			pid = 0;
+
+	if (file == NULL)
+		return false;
+	if (fscanf(file, "%d", &pid) != 1)
+		pid = 0;
+	FreeFile(file);
+	return pid == 0 || pid == MyProcPid;
+}
+
+static void
+note_reached(const char *path)
+{
+	FILE	   *file = AllocateFile(path, "w");
+
+	if (file == NULL || FreeFile(file) != 0)
+		elog(PANIC, "could not write \"%s\": %m", path);
+}
+
+/*
+ * Nothing is done about an interrupt where a lock is held.
+ */
+void
+fuuid_test_point(const char *name)
+{
+	char		path[MAXPGPATH];
+	char		reached[MAXPGPATH];
+
+	snprintf(path, sizeof(path), "test_point.%s", name);
+	if (!is_held(path))
+		return;
+	snprintf(reached, sizeof(reached), "%s.reached", path);
+	note_reached(reached);
+	while (is_held(path))
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(POLL_US);
+	}
+	unlink(reached);
+}
