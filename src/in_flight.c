@@ -13,8 +13,8 @@
  *
  *	  Both are one word, so that leader and workers can write it by
  *	  compare-and-exchange: the upper 56 bits of the nanosecond, hence rounded down;
- *	  a bit that is set; 7 bits of the number.  A number that has the same 7 bits can
- *	  only make a word count too long, until that transaction ends.
+ *	  a bit that is set; 7 bits of the number.  Where nobody has cleared the word, it
+ *	  counts again, too long, for a later transaction with the same 7 bits.
  *
  *	  A prepared transaction has no process, and outlives a restart.  It keeps what
  *	  was published as the identity of a heavyweight lock, which the server keeps,
@@ -31,6 +31,7 @@
 #include "shared_ordering.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
+#include "test_point.h"
 #include "utils/timestamp.h"
 
 #define XACT_MASK	UINT64CONST(0x7F)
@@ -92,6 +93,24 @@ keep_prepared(void)
 	pg_atomic_fetch_add_u64(&fuuid_shared->prepared, 1);
 }
 
+/*
+ * What the transaction has published, or its workers have, counts no more; cleared,
+ * it cannot count for a later one with the same 7 bits either.  Only the process
+ * itself does this, between two transactions: anybody else could find the word
+ * ended, and clear what has been published for the next one since.
+ */
+static void
+clear_own(void)
+{
+	pg_atomic_uint64 *word;
+
+	if (fuuid_shared == NULL || IsParallelWorker())
+		return;
+	word = &fuuid_shared->in_flight[FUUID_PROC_NUMBER(MyProc)].word;
+	if (pg_atomic_read_u64(word) != 0)
+		pg_atomic_write_u64(word, 0);
+}
+
 static void
 xact_callback(XactEvent event, void *arg pg_attribute_unused())
 {
@@ -103,9 +122,7 @@ xact_callback(XactEvent event, void *arg pg_attribute_unused())
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-			/* It counts no more; this only spares others the look. */
-			if (fuuid_in_flight_published_xact != InvalidLocalTransactionId)
-				pg_atomic_write_u64(&own->word, 0);
+			clear_own();
 			fuuid_in_flight_published_xact = InvalidLocalTransactionId;
 			break;
 		default:
@@ -249,8 +266,11 @@ fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder)
 		/* Only a number that is read after the word tells that it has ended. */
 		pg_read_barrier();
 		if (!in_flight(word, GetPGProcByNumber(i)))
-			(void) pg_atomic_compare_exchange_u64(&element->word, &word, 0);
-		else if ((word & NS_MASK) < first_ns)
+		{
+			FUUID_TEST_POINT("in_flight_ended");
+			continue;
+		}
+		if ((word & NS_MASK) < first_ns)
 		{
 			first_ns = word & NS_MASK;
 			holder->pid = element->pid;

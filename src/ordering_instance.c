@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "ordering_instance.h"
 #include "shared_ordering.h"
+#include "storage/proc.h"
 #include "test_point.h"
 
 /* Has this backend generated under this order? */
@@ -91,7 +92,9 @@ enter(void)
 	if (reset_at != 0 && fuuid_clock_process_ns <= reset_at)
 		fuuid_session_reset();
 	fuuid_in_flight_enter();
-	entered = true;
+
+	/* What the postmaster does, before it has children, is not theirs. */
+	entered = MyProc != NULL;
 }
 
 /*
