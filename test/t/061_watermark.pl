@@ -11,7 +11,8 @@ use Time::HiRes qw(usleep);
 
 my $node = PostgreSQL::Test::Cluster->new('watermark');
 $node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\nrestart_after_crash = on\n");
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\nrestart_after_crash = on\n"
+	  . "synchronous_standby_names = 'nobody'\nsynchronous_commit = local\n");
 $node->start;
 $node->safe_psql('postgres', q{
 CREATE EXTENSION fast_uuid;
@@ -158,17 +159,14 @@ SELECT bool_and(below), count(*) FROM seen}), 't|20', 'a procedure with COMMIT: 
 {
 	my $session = session();
 	my $id      = in_transaction($session);
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
-	$node->reload;
-	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	my $pid = $session->query_safe('SET synchronous_commit = on; SELECT pg_backend_pid()');
 	$session->{stdin} .= "COMMIT;\n";
 	$session->{run}->pump_nb;
 	$node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $pid")
 	  or BAIL_OUT('the commit does not wait');
 	is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), '0', 'a commit that waits for a standby is not visible');
 	cmp_ok(watermark(), 'le', $id, 'and holds the watermark back');
-	$node->adjust_conf('postgresql.conf', 'synchronous_standby_names', "''");
-	$node->reload;
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM made WHERE id = '$id'") or BAIL_OUT('the commit does not end');
 	cmp_ok(watermark(), 'gt', $id, 'visible: it does so no more');
 	$session->quit;
