@@ -83,6 +83,25 @@ main(void)
 	fuuid_session_stats(&stats);
 	ok(stats.backward_steps == 3, "which does not count as a clock stepped backwards");
 
+	/* A UUID of another generator, ahead of a clock that has caught up and is right. */
+	(void) next_at(later);
+	fuuid_session_raise(later - 1, 0);
+	ok(next_at(later + 10) == later + 10, "a UUID that is not beyond the latest value changes nothing");
+	fuuid_session_raise(later + FUUID_NS_PER_S, FUUID_NS_PER_S - 10);
+	ok(next_at(later + 20) == later + FUUID_NS_PER_S + 1, "after one that is beyond it comes 1 ns more");
+	for (int i = 0; i < 10; i++)
+		(void) next_at(later + i * FUUID_NS_PER_S / 10);
+	ok(next_at(later + 2 * FUUID_NS_PER_S) == later + 2 * FUUID_NS_PER_S, "until the clock has caught up");
+	fuuid_session_stats(&stats);
+	ok(stats.backward_steps == 3, "which does not count as a clock stepped backwards, nor does its catching up");
+	fuuid_session_raise(later + 9000 * FUUID_NS_PER_S, 8998 * FUUID_NS_PER_S);
+	fuuid_session_stats(&stats);
+	ok(stats.backward_steps == 3 && stats.largest_clock_lead_ns == 8998 * FUUID_NS_PER_S, "but its lead is shown");
+	(void) next_at(later + FUUID_NS_PER_S);
+	fuuid_session_stats(&stats);
+	ok(stats.backward_steps == 4, "a clock that is stepped backwards then is counted");
+	fuuid_session_reset();
+
 	ok(filled(t, 512) == t, "a clock that counts nanoseconds is not filled");
 
 	/* A clock that counts microseconds, read a hundred times in each. */
