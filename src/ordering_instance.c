@@ -33,6 +33,7 @@ observe(void)
 	uint64		last;
 	uint64		clock_ns;
 	uint64		lead;
+	uint64		known;
 
 	if (!pg_atomic_test_set_flag(&fuuid_shared->observing))
 		return;
@@ -42,9 +43,10 @@ observe(void)
 	{
 		clock_ns = fuuid_ns_of_time(&now);
 		lead = last > clock_ns ? last - clock_ns : 0;
-		if (lead >= pg_atomic_read_u64(&fuuid_shared->clock_lead_ns) + FUUID_BACKWARD_STEP_NS)
+		known = pg_atomic_read_u64(&fuuid_shared->clock_lead_ns);
+		if (lead >= known + FUUID_BACKWARD_STEP_NS)
 			pg_atomic_fetch_add_u64(&fuuid_shared->backward_steps, 1);
-		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead >= FUUID_BACKWARD_STEP_NS ? lead : 0);
+		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead >= FUUID_BACKWARD_STEP_NS || known != 0 ? lead : 0);
 		if (lead > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
 			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, lead);
 	}
@@ -151,6 +153,14 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 				fuuid_session_observe(ns);
 				observe();
 				fuuid_clock_check_lead(lead);
+				if (fuuid_session_last_ns > seen && fuuid_session_lead_observed)
+				{
+					/* Brought along from session order, and no backward step here either. */
+					(void) fuuid_instance_raise_ahead(fuuid_session_last_ns, fuuid_instance_own_epoch,
+													  fuuid_session_last_ns - ns);
+					seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
+					continue;
+				}
 			}
 			fuuid_clock_check_end(last, count);
 			ns = last + 1;
@@ -212,7 +222,7 @@ fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
 
 /*
  * The same for a time that is known to lead the clock by lead_ns, which is not to
- * be counted as a backward step.
+ * be counted as a backward step.  One since the latest value still is.
  */
 bool
 fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns)
@@ -220,13 +230,14 @@ fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns)
 	uint64		last_ns;
 	bool		raised;
 
+	observe();
 	while (!pg_atomic_test_set_flag(&fuuid_shared->observing))
 	{
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(1);
 	}
 	raised = fuuid_instance_raise(ns, epoch, &last_ns);
-	if (raised && last_ns == ns && lead_ns >= FUUID_BACKWARD_STEP_NS)
+	if (raised && last_ns == ns)
 	{
 		if (lead_ns > pg_atomic_read_u64(&fuuid_shared->clock_lead_ns))
 			pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead_ns);

@@ -8,6 +8,7 @@
 #include "ordering_session.h"
 
 uint64		fuuid_session_last_ns = 0;
+bool		fuuid_session_lead_observed = false;
 
 static uint64 backward_steps = 0;
 static uint64 largest_clock_lead_ns = 0;
@@ -41,7 +42,10 @@ fuuid_session_observe(uint64 clock_ns)
 	uint64		known = fuuid_session_last_ns == noted_last_ns ? noted_lead_ns : 0;
 
 	if (lead >= known + FUUID_BACKWARD_STEP_NS)
+	{
 		backward_steps++;
+		fuuid_session_lead_observed = false;
+	}
 	fuuid_session_note_lead(lead);
 }
 
@@ -67,15 +71,18 @@ fuuid_session_advance_past_last(struct timespec *now, uint32 count)
 
 /*
  * Go on after this nanosecond, if it is beyond the latest value: not a backward
- * step, although it may lead the clock by lead_ns.
+ * step, although it may lead the clock by lead_ns.  A step since the latest value
+ * still is one.
  */
 void
 fuuid_session_raise(uint64 ns, uint64 lead_ns)
 {
 	if (ns <= fuuid_session_last_ns)
 		return;
+	fuuid_session_observe(ns - lead_ns);
 	fuuid_session_last_ns = ns;
 	fuuid_session_note_lead(lead_ns);
+	fuuid_session_lead_observed = true;
 }
 
 void

@@ -29,6 +29,9 @@ typedef struct OrderingStats
  */
 extern uint64 fuuid_session_last_ns;
 
+/* Has it a lead because of an observed UUID, and the clock not stepped backwards since? */
+extern bool fuuid_session_lead_observed;
+
 extern void fuuid_session_advance_past_last(struct timespec *now, uint32 count);
 extern void fuuid_session_observe(uint64 clock_ns);
 extern void fuuid_session_note_lead(uint64 lead_ns);

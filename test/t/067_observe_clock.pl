@@ -1,0 +1,130 @@
+# fast_uuid_observe() and the clock: the limit, to the nanosecond; that it is no
+# backward step, then or later; a restart.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use FakeClock;
+use Observed;
+
+require_fake_clock();
+
+# From here on the test sets the clock.
+sub restart
+{
+	my ($how) = @_;
+	$node->stop($how // 'fast');
+	start_with_fake_clock($node);
+	return;
+}
+
+# Let the clock stand still at this minute and second.
+sub at
+{
+	my ($time) = @_;
+	freeze_clock($node, "2031-02-03 04:$time");
+	return;
+}
+
+start_node();
+restart();
+
+# The limit, to the nanosecond, of a clock that stands still.
+at('00:00');
+my $ms = 1_000_000;
+my $one_value = 'FROM (SELECT uuidv7_fast() AS id OFFSET 0) AS made';
+foreach my $order ('session', 'instance')
+{
+	my $session = session($node, "SET fast_uuid.ordering = '$order'");
+	my $now = $session->query('SELECT clock_ns()');
+	foreach my $case ([ -1, 1000 * $ms ], [ 0, $ms - 1 ], [ 1, $ms ], [ 2, 2 * $ms ], [ 1500, 1500 * $ms ], [ 2147483647, 2147483647 * $ms ])
+	{
+		my ($setting, $limit) = @$case;
+		my $what = "$order, max_clock_lead = $setting";
+		$session->query($_) foreach 'SELECT fast_uuid_reset_ordering()', "SET fast_uuid.max_clock_lead = $setting";
+		foreach my $rest (0, (1 << 54) - 1)
+		{
+			is($session->outcome("SELECT fast_uuid_observe(built_at($now + $limit + 1, $rest))"), '22023', "$what: a nanosecond beyond it is refused");
+		}
+		my $lead  = int(($limit + 1) / $ms);
+		my $shown = $setting < 0 ? 1000 : $setting;
+		like($session->{error}, qr/^22023 UUID is too far ahead of the clock\|It is ahead by $lead ms; the limit is $shown ms\.\|/, "$what: and told why");
+		is($session->query("SELECT id BETWEEN built_at($now) AND built_at($now + 1) $one_value"), 't', "$what: which changed nothing");
+		foreach my $rest (0, (1 << 54) - 1)
+		{
+			is($session->outcome("SELECT fast_uuid_observe(built_at($now + $limit, $rest))"), 'value ', "$what: one at the limit is not");
+		}
+		$session->query('SET fast_uuid.max_clock_lead = -1');
+		is($session->query("SELECT id BETWEEN built_at($now + $limit + 1) AND built_at($now + $limit + 2) $one_value"), 't', "$what: and the next nanosecond follows");
+		is(steps_and_lead($session, $_) =~ /^0,/, 1, "$what: no backward step of the $_") foreach 'session', 'instance';
+	}
+	$session->quit;
+}
+
+# It is no backward step, neither then nor while the clock catches up.
+foreach my $order ('session', 'instance')
+{
+	restart();
+	at('00:00');
+	my $set     = "SET fast_uuid.max_clock_lead = '1h'; SET fast_uuid.ordering =";
+	my $session = session($node, "$set '$order'");
+	my $other   = session($node, "$set '$order'", 'SELECT uuidv7_fast()');
+	$session->query('SELECT fast_uuid_observe(built_at(clock_ns() + 600000000000))');
+	foreach my $case ([ '00:00', 600 ], [ '01:00', 540 ], [ '09:59', 1 ], [ '10:00', 0 ], [ '11:00', 0 ])
+	{
+		my ($time, $lead) = @$case;
+		at($time);
+		foreach my $one ($session, $other)
+		{
+			$one->query($_) foreach 'SELECT uuidv7_fast()', 'SELECT uuidv7_fast_array(1000)', 'SELECT uuidv7_fast_set(10)';
+		}
+		is(steps_and_lead($session, $order), "0, $lead", "$order, at $time: no backward step, a lead of $lead s");
+		is(steps_and_lead($other, $order), $order eq 'session' ? '0, 0' : "0, $lead", "$order, at $time: the other session");
+	}
+	is($session->query("SELECT round(extract(epoch FROM largest_clock_lead)) FROM fast_uuid_stats() WHERE name = '$order'"),
+		'600', "$order: the largest lead is shown");
+	at('10:00');
+	$session->query('SELECT uuidv7_fast()');
+	is(steps_and_lead($session, $order), '1, 60', "$order: a clock that steps backwards is counted then");
+
+	# ... also where that is seen first by an observation beyond it.
+	$session->query('SELECT fast_uuid_observe(built_at(clock_ns() + 300000000000)); SELECT uuidv7_fast()');
+	is(steps_and_lead($session, $order), '1, 300', "$order: beyond that lead: not counted again");
+	at('08:00');
+	$session->query('SELECT fast_uuid_observe(built_at(clock_ns() + 600000000000)); SELECT uuidv7_fast()');
+	is(steps_and_lead($session, $order), '2, 600', "$order: a backward step that an observation is the first to see");
+	$_->quit foreach $session, $other;
+}
+
+# A session that takes what it observed along into the order of the instance.
+restart();
+at('00:00');
+my $session = session($node, "SET fast_uuid.max_clock_lead = '1h'");
+$session->query('SELECT uuidv7_fast()');
+my $id = $session->query('SELECT built_at(clock_ns() + 600000000000)');
+$session->query("SELECT fast_uuid_observe('$id')");
+is($session->query("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast() > '$id'"), 't', 'taken into the order of the instance: it counts there');
+is(steps_and_lead($session, $_), '0, 600', "taken into the order of the instance: no backward step of the $_") foreach 'session', 'instance';
+$session->quit;
+
+set_clock_offset($node, '+0');
+foreach my $how (grep({ $_ eq 'durable' } @orders) ? ('fast', 'immediate') : ())
+{
+	restart();
+	$session = session($node, "SET fast_uuid.ordering = 'durable'", "SET fast_uuid.max_clock_lead = '1h'", 'SELECT fast_uuid_reset_ordering()');
+	$id = $session->query("SELECT uuidv7_fast_at(clock_timestamp() + '30 min')");
+	$session->query("SELECT fast_uuid_observe('$id')");
+	$session->quit;
+	restart($how);
+	set_clock_offset($node, '-3600');
+	$session = session($node, "SET fast_uuid.ordering = 'durable'");
+	cmp_ok($session->query('SELECT uuidv7_fast()'), 'gt', $id, "durable: it counts after a restart ($how) with the clock set back");
+	$session->quit;
+}
+$node->stop;
+done_testing();
