@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "clock.h"
+#include "miscadmin.h"
 #include "settings.h"
 
 uint32		fuuid_clock_resolution = 1;
@@ -39,6 +40,20 @@ fuuid_clock_monotonic_ns(void)
 	if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
 		return 0;
 	return (uint64) now.tv_sec * FUUID_NS_PER_S + (uint64) now.tv_nsec;
+}
+
+/*
+ * Note that this process has its latest value from now on: the first one, or anew.
+ */
+void
+fuuid_clock_begin_process(bool anew)
+{
+	static int	process = 0;
+
+	if (process == MyProcPid && !anew)
+		return;
+	process = MyProcPid;
+	fuuid_clock_process_ns = fuuid_clock_monotonic_ns();
 }
 
 /*

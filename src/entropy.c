@@ -165,7 +165,7 @@ fuuid_entropy_refill(int source)
 		fuuid_entropy_discard();
 		memset(fuuid_entropy.stats, 0, sizeof(fuuid_entropy.stats));
 		fuuid_entropy.pid = MyProcPid;
-		fuuid_clock_process_ns = fuuid_clock_monotonic_ns();
+		fuuid_clock_begin_process(false);
 	}
 
 	if (!buffer->usable)

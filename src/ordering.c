@@ -90,13 +90,18 @@ fuuid_ordering_advance_past(uint64 ns)
 
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
-	if (!fuuid_ordering_alone && fuuid_instance_entered())
+
+	/* A reset before does not take this back, but one that comes after it does. */
+	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
+		fuuid_instance_enter();
+	if (fuuid_instance_entered())
 		(void) fuuid_instance_follow_reset();
+	if (ns > fuuid_session_last_ns)
+		fuuid_clock_begin_process(true);
 	fuuid_session_raise(ns, lead);
 	if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
 		return;
 
-	fuuid_shared_require();
 	do
 	{
 		epoch = fuuid_instance_epoch();

@@ -78,15 +78,18 @@ fuuid_instance_follow_reset(void)
 }
 
 /*
- * The first value of this backend under this order.  Its own latest value, of
- * session order, counts here as well, unless the instance may have been reset
- * since: that is known only of a backend that has begun after the reset.
+ * Called before the first value of this backend under this order.  Its own latest
+ * value, of session order, counts here as well, unless the instance may have been
+ * reset since: that is known only of a backend that has begun after the reset.
+ * Raises an error where there is no shared memory.
  */
-static void
-enter(void)
+void
+fuuid_instance_enter(void)
 {
 	uint64		reset_at;
 
+	if (entered)
+		return;
 	fuuid_shared_require();
 	fuuid_instance_own_epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 	pg_read_barrier();
@@ -113,7 +116,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 	bool		read_since = false;
 
 	if (unlikely(!entered))
-		enter();
+		fuuid_instance_enter();
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 	for (;;)

@@ -1,5 +1,5 @@
 # fast_uuid_observe() and the clock: the limit, to the nanosecond; that it is no
-# backward step, then or later; a restart.
+# backward step, then or later; resets; a restart.
 
 use strict;
 use warnings;
@@ -111,6 +111,30 @@ $session->query("SELECT fast_uuid_observe('$id')");
 is($session->query("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast() > '$id'"), 't', 'taken into the order of the instance: it counts there');
 is(steps_and_lead($session, $_), '0, 600', "taken into the order of the instance: no backward step of the $_") foreach 'session', 'instance';
 $session->quit;
+
+# Resets, of sessions that had observed, and of those that observe after them.
+my $dba = session($node, "SET fast_uuid.ordering = 'instance'");
+foreach my $generated ('', 'SELECT uuidv7_fast()')
+{
+	foreach my $order ('session', 'instance')
+	{
+		my $what = "$order" . ($generated eq '' ? '' : ', after a value');
+		$dba->query('SELECT fast_uuid_reset_ordering()');
+		$session = session($node, "SET fast_uuid.max_clock_lead = '1h'", "SET fast_uuid.ordering = '$order'", $generated);
+		$session->query('SELECT fast_uuid_observe(built_at(clock_ns() + 600000000000))');
+		$dba->query('SELECT fast_uuid_reset_ordering()');
+		is($session->query("SET fast_uuid.ordering = 'instance'; SELECT ahead(uuidv7_fast())"), '0', "$what: what was observed before a reset does not come back");
+		$session->quit;
+
+		$session = session($node, "SET fast_uuid.max_clock_lead = '1h'", "SET fast_uuid.ordering = '$order'", $generated);
+		$dba->query('SELECT fast_uuid_reset_ordering()');
+		$session->query('SELECT fast_uuid_observe(built_at(clock_ns() + 600000000000))');
+		is($session->query("SET fast_uuid.ordering = 'instance'; SELECT ahead(uuidv7_fast())"), '600', "$what: what is observed after a reset counts");
+		is(steps_and_lead($session, 'instance'), '0, 600', "$what: and is no backward step");
+		$session->quit;
+	}
+}
+$dba->quit;
 
 set_clock_offset($node, '+0');
 foreach my $how (grep({ $_ eq 'durable' } @orders) ? ('fast', 'immediate') : ())
