@@ -1,5 +1,5 @@
 # Every way to make a setting, and every state of a session when it first
-# generates: what 016_chosen_source.pl multiplies.
+# generates: what 016_chosen_source.pl and 068_required_order.pl multiply.
 
 package Attempts;
 
@@ -13,7 +13,7 @@ use RawSession;
 use Test::More;
 
 our @EXPORT = qw($node $superuser $loading %where @ways %dba
-  start_node states wrapped file_settings session attempt reload_in);
+  start_node states wrapped file_settings session attempt used reload_in);
 
 our ($node, $superuser);
 
@@ -155,6 +155,13 @@ sub attempt
 	$session->{failure} = $session->{error};
 	$session->query($after);
 	return ($session, $outcome);
+}
+
+# What a value in a session came from: the sources that were asked.
+sub used
+{
+	my ($session) = @_;
+	return $session->query("SELECT string_agg(name, ' ') FROM fast_uuid_stats() WHERE refills > 0");
 }
 
 # Have the server read its file again, and wait until this session has.
