@@ -30,7 +30,7 @@ sub start_node
 CREATE EXTENSION fast_uuid;
 CREATE ROLE attacker LOGIN;
 CREATE ROLE trusted LOGIN;
-GRANT SET ON PARAMETER fast_uuid.allowed_sources TO trusted;
+GRANT SET ON PARAMETER fast_uuid.allowed_sources, fast_uuid.required_ordering TO trusted;
 CREATE TABLE input AS SELECT n FROM generate_series(1, 1000) AS n;
 ALTER TABLE input SET (parallel_workers = 2);
 GRANT SELECT ON input TO PUBLIC;

@@ -1,6 +1,6 @@
 # What was asked for, or an error: every way to make a setting, before and after
 # the library is loaded, preloaded, and with its first load inside a parallel
-# operation, against the allowlist, the source, the seed and the order.
+# operation, against the allowlist, the source, the seed and the order's name.
 
 use strict;
 use warnings;
@@ -168,9 +168,10 @@ sub choose_in_session
 
 			# By hand, on a loaded library, the SET itself is refused.
 			my $at_once = $state->{known} && $way !~ /option|packet/;
-			foreach my $setting ('source', 'ordering')
+			foreach my $setting ('source', 'ordering', 'required_ordering')
 			{
-				($session, $outcome) = attempt('attacker', $way, $state, wrapped(''), "fast_uuid.$setting" => 'typo');
+				my $user = $setting eq 'required_ordering' ? $superuser : 'attacker';
+				($session, $outcome) = attempt($user, $way, $state, wrapped(''), "fast_uuid.$setting" => 'typo');
 				if ($at_once)
 				{
 					unlike($outcome, qr/22023/, "$setting = 'typo', $way, $state->{name}: the SET was refused");
@@ -178,7 +179,7 @@ sub choose_in_session
 				else
 				{
 					check_choice($way, $state, $session, $outcome, $setting, 'typo');
-					like($session->{failure}, qr/"typo"/, "$setting = 'typo', $way, $state->{name}: the error names it")
+					like($session->{failure}, qr/"typo".*fast_uuid\.$setting was set/, "$setting = 'typo', $way, $state->{name}: the error names it")
 					  if $outcome eq '22023';
 					unlike($session->outcome('SELECT uuidv7_fast()'), qr/value/,
 						"$setting = 'typo', $way, $state->{name}: neither does the next call give a value")
@@ -194,7 +195,7 @@ sub choose_in_session
 sub choose_for_session
 {
 	my (@states) = @_;
-	my @choices = ([ 'source', 'urandom' ], [ 'source', 'typo' ], [ 'ordering', 'typo' ]);
+	my @choices = ([ 'source', 'urandom' ], [ 'source', 'typo' ], [ 'ordering', 'typo' ], [ 'required_ordering', 'typo' ]);
 	foreach my $where (sort keys %dba)
 	{
 		foreach my $choice (@choices)
@@ -221,7 +222,7 @@ sub choose_for_session
 				elsif ($outcome eq '22023')
 				{
 					my $place = $where eq 'file' ? 'in the configuration file' : 'by ALTER (DATABASE|ROLE)';
-					like($session->{error}, qr/"typo".*was set $place/, "$setting = '$value', $where, $state->{name}: it and its place are named");
+					like($session->{error}, qr/"typo".*fast_uuid\.$setting was set $place/, "$setting = '$value', $where, $state->{name}: it and its place are named");
 				}
 				$session->quit;
 			}
@@ -237,7 +238,7 @@ choose_for_session(@states);
 # A living session that reads a wrong file again.
 $session = session('attacker', {});
 like($session->outcome('SELECT uuidv7_fast()'), qr/value/, 'a living session has a source');
-foreach my $setting ('source', 'allowed_sources', 'ordering')
+foreach my $setting ('source', 'allowed_sources', 'ordering', 'required_ordering')
 {
 	append_to_file($node->data_dir . '/dba.conf', "fast_uuid.$setting = 'typo'\n");
 	reload_in($session);

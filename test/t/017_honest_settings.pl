@@ -20,7 +20,7 @@ $node->safe_psql(
 CREATE EXTENSION fast_uuid;
 CREATE ROLE app LOGIN;
 CREATE ROLE trusted LOGIN;
-GRANT SET ON PARAMETER fast_uuid.allowed_sources TO trusted;
+GRANT SET ON PARAMETER fast_uuid.allowed_sources, fast_uuid.required_ordering TO trusted;
 CREATE TABLE input AS SELECT n FROM generate_series(1, 10000) AS n;
 ALTER TABLE input SET (parallel_workers = 2);
 CREATE TABLE item (id uuid DEFAULT uuidv7_fast(), n int);
@@ -29,6 +29,8 @@ GRANT CREATE ON SCHEMA public TO app;
 GRANT SELECT, INSERT ON item TO PUBLIC;
 CREATE FUNCTION wrapped() RETURNS uuid LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN uuidv7_fast(); END';
 });
+# Of the database "postgres" itself pg_dumpall keeps no settings.
+$node->safe_psql('template1', 'CREATE DATABASE shop TEMPLATE postgres');
 my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0';
 
 # A new session of a role: statements, each a transaction; what they give, and that
@@ -56,6 +58,9 @@ foreach my $preload ('', 'fast_uuid')
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n");
 	$node->restart;
 
+	# Before 17 no wider order can be had without preloading.
+	my $least = $preload ne '' || $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000 ? 'instance' : 'session';
+
 	my $plan = 'FROM input WHERE n % 100 = 0';
 	check("$how, a fresh session's parallel query", 'app', "$parallel; SELECT count(uuidv7_fast()) $plan", '100');
 	check("$how, the same in a function's body, without a setting", 'app', "$parallel; SELECT count(wrapped()) $plan", '100');
@@ -63,9 +68,11 @@ foreach my $preload ('', 'fast_uuid')
 		"SET fast_uuid.source = 'urandom'; RESET fast_uuid.source; $parallel; SELECT count(wrapped()) $plan", '100');
 
 	$node->safe_psql(
-		'postgres', q{
+		'postgres', qq{
 ALTER DATABASE postgres SET fast_uuid.allowed_sources = 'openssl, getrandom, urandom';
 ALTER DATABASE postgres SET fast_uuid.source = 'getrandom';
+ALTER DATABASE postgres SET fast_uuid.required_ordering = '$least';
+ALTER DATABASE shop SET fast_uuid.required_ordering = '$least';
 ALTER ROLE app SET fast_uuid.source = 'urandom';
 ALTER ROLE app IN DATABASE postgres SET fast_uuid.buffer_size = '1kB';
 ALTER ROLE ALL SET fast_uuid.max_clock_lead = '5s';
@@ -73,14 +80,20 @@ ALTER ROLE ALL SET fast_uuid.max_clock_lead = '5s';
 	check("$how, a role with an allowlist", 'app', 'INSERT INTO item (n) VALUES (1), (2) RETURNING n', "1\n2");
 	check("$how, its parallel query", 'app', "$parallel; SELECT count(uuidv7_fast()) $plan", '100');
 	check("$how, its settings", 'app',
-		'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source; SHOW fast_uuid.buffer_size; SHOW fast_uuid.max_clock_lead',
-		"t\nurandom\n1kB\n5s");
+		'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source; SHOW fast_uuid.buffer_size; SHOW fast_uuid.max_clock_lead;'
+		  . ' SHOW fast_uuid.ordering; SHOW fast_uuid.required_ordering',
+		"t\nurandom\n1kB\n5s\nsession\n$least");
 	check("$how, a source of its own choice", 'app', "SET fast_uuid.source = 'openssl'; SELECT uuidv7_fast() IS NOT NULL", 't');
 	check("$how, the same by option", 'app', 'SELECT uuidv7_fast() IS NOT NULL', 't', options => '-c fast_uuid.source=getrandom');
+	check("$how, an order of its own choice", 'app', "SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.ordering", "t\nsession");
+	check("$how, the same by option, in a parallel query", 'app', "$parallel; SELECT count(wrapped()) $plan; RESET fast_uuid.ordering; SELECT count(wrapped()) $plan",
+		"100\n100", options => "-c fast_uuid.ordering=$least");
 	check("$how, who was given the privilege, by SET", 'trusted',
 		"SET fast_uuid.allowed_sources = 'urandom'; SELECT uuidv7_fast('urandom') IS NOT NULL", 't');
 	check("$how, the same by option", 'trusted', "SELECT uuidv7_fast('urandom') IS NOT NULL", 't',
 		options => '-c fast_uuid.allowed_sources=urandom');
+	check("$how, the same of the order, by SET", 'trusted', "SET fast_uuid.required_ordering = '$least'; SELECT count(uuidv7_fast()) $plan; RESET fast_uuid.required_ordering",
+		'100', options => '-c fast_uuid.required_ordering=session');
 
 	$node->safe_psql('postgres', 'CREATE TABLE indexed AS SELECT uuidv7_fast() AS id, n FROM generate_series(1, 100000) AS n;'
 		  . ' ALTER TABLE indexed SET (parallel_workers = 2); ALTER TABLE indexed OWNER TO app') if $preload eq '';
@@ -111,6 +124,8 @@ ALTER ROLE ALL SET fast_uuid.max_clock_lead = '5s';
 		'3', "$how, the role inserts there");
 	is($copy->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source', extra_params => [ '-U', 'app' ]),
 		"t\nurandom", "$how, by its own source");
+	is( $copy->safe_psql('shop', 'INSERT INTO item (n) VALUES (3) RETURNING n; SHOW fast_uuid.required_ordering', extra_params => [ '-U', 'app' ]),
+		"3\n$least", "$how, in the order required");
 	$copy->stop;
 
 	$node->safe_psql(
