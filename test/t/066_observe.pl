@@ -116,6 +116,7 @@ foreach my $order (grep { $_ ne 'session' } @orders)
 	$new->query('SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off');
 	is($new->query("SELECT bool_and(id > '$far') FROM (SELECT uuidv7_fast() AS id FROM input OFFSET 0) AS made"), 't', "$order: of parallel workers");
 	is($new->query("RESET fast_uuid.ordering; SELECT uuidv7_fast() > '$far'"), 't', "$order: and of one that returns to its own order");
+	is($two[0]->query("RESET fast_uuid.ordering; SELECT uuidv7_fast() > '$far'"), 't', "$order: and of the one that observed, in its own order");
 	is(session($node)->query("SELECT uuidv7_fast() < '$far'"), 't', "$order: but not of one that has its own order alone");
 	is(steps_and_lead($new, $_), '0, 600', "$order: no backward step of the $_, but its lead is shown") foreach 'session', 'instance';
 	$_->quit foreach @two, $new;

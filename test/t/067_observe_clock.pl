@@ -103,16 +103,27 @@ foreach my $order ('session', 'instance')
 
 # A session that takes what it observed along into the order of the instance.
 restart();
-at('00:00');
-my $session = session($node, "SET fast_uuid.max_clock_lead = '1h'");
-$session->query('SELECT uuidv7_fast()');
-my $id = $session->query('SELECT built_at(clock_ns() + 600000000000)');
-$session->query("SELECT fast_uuid_observe('$id')");
-is($session->query("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast() > '$id'"), 't', 'taken into the order of the instance: it counts there');
-is(steps_and_lead($session, $_), '0, 600', "taken into the order of the instance: no backward step of the $_") foreach 'session', 'instance';
-$session->quit;
+foreach my $case ([ '05:00', '0, 600' ], [ '04:00', '1, 660' ])
+{
+	my ($time, $steps_and_lead) = @$case;
+	at('05:00');
+	my $what    = "taken into the order of the instance at $time";
+	my $session = session($node, "SET fast_uuid.max_clock_lead = '1h'", 'SELECT uuidv7_fast()');
+	my $id      = $session->query('SELECT built_at(clock_ns() + 600000000000)');
+	$session->query("SELECT fast_uuid_observe('$id')");
+	at($time);
+	$session->query('SELECT uuidv7_fast()');
+	is($session->query("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast() > '$id'"), 't', "$what: it counts there");
+	is(steps_and_lead($session, $_), $steps_and_lead, "$what: only a clock that stepped backwards is counted for the $_")
+	  foreach 'session', 'instance';
+	$session->query('SELECT fast_uuid_reset_ordering()');
+	$session->quit;
+}
 
 # Resets, of sessions that had observed, and of those that observe after them.
+my ($session, $id);
+restart();
+at('00:00');
 my $dba = session($node, "SET fast_uuid.ordering = 'instance'");
 foreach my $generated ('', 'SELECT uuidv7_fast()')
 {
@@ -134,7 +145,15 @@ foreach my $generated ('', 'SELECT uuidv7_fast()')
 		$session->quit;
 	}
 }
-$dba->quit;
+
+# One that still has a latest value, of the instance, from before the reset.
+at('30:00');
+$session = session($node, "SET fast_uuid.max_clock_lead = '1h'", "SET fast_uuid.ordering = 'instance'", 'SELECT uuidv7_fast()');
+at('00:00');
+$dba->query('SELECT fast_uuid_reset_ordering()');
+$session->query("SET fast_uuid.ordering = 'session'; SELECT fast_uuid_observe(built_at(clock_ns() + 600000000000))");
+is($session->query('SELECT ahead(uuidv7_fast())'), '600', 'what is observed after a reset counts, below a value from before');
+$_->quit foreach $session, $dba;
 
 set_clock_offset($node, '+0');
 foreach my $how (grep({ $_ eq 'durable' } @orders) ? ('fast', 'immediate') : ())
