@@ -89,8 +89,24 @@ COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
 
 -- Order to build on
 
--- The horizon of durable order; its value is dumped and restored.
-CREATE SEQUENCE fast_uuid_horizon;
+-- The horizon of durable order; its value is dumped and restored.  By this increment
+-- nextval() cannot move it.  The extension's owner, who need not be a superuser, can
+-- dump and restore it; src/ordering_durable.c says how far it is believed then.
+CREATE SEQUENCE fast_uuid_horizon INCREMENT BY 9223372036854775807;
+
+GRANT SELECT ON SEQUENCE fast_uuid_horizon TO PUBLIC;
+
+DO $$
+DECLARE
+  extension_owner regrole;
+BEGIN
+  SELECT r.oid INTO extension_owner
+    FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_roles AS r ON r.oid = e.extowner
+   WHERE e.extname = 'fast_uuid' AND NOT r.rolsuper;
+  IF FOUND THEN
+    EXECUTE pg_catalog.format('GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO %s', extension_owner);
+  END IF;
+END $$;
 
 COMMENT ON SEQUENCE fast_uuid_horizon IS
 'time up to which UUIDs may have been generated under durable order, in microseconds since 1970; not to be set by hand';

@@ -5,6 +5,8 @@
  *
  *	  It is read and written in place, and not by nextval() or setval(), which
  *	  need privileges on it and refuse READ ONLY transactions and parallel workers.
+ *	  Where a sequence counts what it may hand out without another WAL record
+ *	  (log_cnt), which this one never does, there stands who has set the value.
  */
 #include "postgres.h"
 
@@ -22,11 +24,35 @@
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "horizon.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "test_point.h"
+#include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
+
+/*
+ * Is it the extension's own, and not one that the extension's owner, who need not
+ * be a superuser, has added to it?
+ */
+static bool
+is_horizon(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Form_pg_class form;
+	bool		is;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	is = form->relkind == RELKIND_SEQUENCE && strcmp(NameStr(form->relname), FUUID_HORIZON_NAME) == 0 &&
+		superuser_arg(form->relowner);
+	ReleaseSysCache(tuple);
+	return is;
+}
 
 /*
  * The sequence of the extension in this database, whichever schema it is in, or
@@ -54,7 +80,7 @@ fuuid_horizon_find(void)
 		Form_pg_depend member = (Form_pg_depend) GETSTRUCT(tuple);
 
 		if (member->deptype == DEPENDENCY_EXTENSION && member->classid == RelationRelationId &&
-			get_rel_relkind(member->objid) == RELKIND_SEQUENCE)
+			is_horizon(member->objid))
 			sequence = member->objid;
 	}
 	systable_endscan(scan);
@@ -74,35 +100,68 @@ sequence_data(Page page)
 }
 
 /*
- * The horizon; 0: none was ever set.
+ * The horizon of a sequence that is locked.
  */
-int64
+HorizonValue
 fuuid_horizon_read(const Horizon *horizon)
 {
 	Form_pg_sequence_data data = sequence_data(BufferGetPage(horizon->buffer));
 
-	return data->is_called ? data->last_value : 0;
+	if (!data->is_called || data->last_value <= 0)
+		return (HorizonValue) {0};
+	return (HorizonValue) {data->last_value, data->log_cnt};
 }
 
 /*
- * The same of a sequence that is not locked, during recovery as well; 0 also
- * where it has been dropped.
+ * The same of a sequence that is not locked, during recovery as well; none where
+ * it has been dropped, or is not logged.
  */
-int64
+HorizonValue
 fuuid_horizon_peek(Oid sequence)
 {
 	Horizon		horizon;
-	int64		us;
+	HorizonValue value = {0};
 
 	horizon.sequence = try_relation_open(sequence, AccessShareLock);
 	if (horizon.sequence == NULL)
-		return 0;
-	horizon.buffer = ReadBuffer(horizon.sequence, 0);
-	LockBuffer(horizon.buffer, BUFFER_LOCK_SHARE);
-	us = fuuid_horizon_read(&horizon);
-	UnlockReleaseBuffer(horizon.buffer);
+		return value;
+	if (horizon.sequence->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT)
+	{
+		horizon.buffer = ReadBuffer(horizon.sequence, 0);
+		LockBuffer(horizon.buffer, BUFFER_LOCK_SHARE);
+		value = fuuid_horizon_read(&horizon);
+		UnlockReleaseBuffer(horizon.buffer);
+	}
 	relation_close(horizon.sequence, AccessShareLock);
-	return us;
+	return value;
+}
+
+/*
+ * Can none but superusers call setval()?
+ */
+bool
+fuuid_horizon_is_protected(const Horizon *horizon)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(horizon->sequence)));
+	bool		protected = true;
+	bool		is_null = true;
+	Datum		list = (Datum) 0;
+
+	if (HeapTupleIsValid(tuple))
+		list = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &is_null);
+	if (!is_null)
+	{
+		Acl		   *acl = DatumGetAclPCopy(list);
+		AclItem    *item = ACL_DAT(acl);
+
+		for (int i = 0; i < ACL_NUM(acl); i++)
+			if ((ACLITEM_GET_PRIVS(item[i]) & ACL_UPDATE) &&
+				(item[i].ai_grantee == ACL_ID_PUBLIC || !superuser_arg(item[i].ai_grantee)))
+				protected = false;
+	}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return protected;
 }
 
 /*
@@ -113,7 +172,11 @@ fuuid_horizon_peek(Oid sequence)
 bool
 fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
 {
+	if (!wait && !ConditionalLockRelationOid(sequence, RowExclusiveLock))
+		return false;
 	horizon->sequence = try_relation_open(sequence, RowExclusiveLock);
+	if (!wait)
+		UnlockRelationOid(sequence, RowExclusiveLock);
 	if (horizon->sequence == NULL)
 		return false;
 	if (horizon->sequence->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
@@ -138,15 +201,15 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
  * Set the horizon, and return when that cannot be lost any more.
  */
 void
-fuuid_horizon_write(const Horizon *horizon, int64 us)
+fuuid_horizon_write(const Horizon *horizon, HorizonValue value)
 {
 	GenericXLogState *state = GenericXLogStart(horizon->sequence);
 	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(state, horizon->buffer, 0));
 	XLogRecPtr	written;
 
-	data->last_value = us;
+	data->last_value = value.us;
+	data->log_cnt = value.life;
 	data->is_called = true;
-	data->log_cnt = 0;
 	written = GenericXLogFinish(state);
 	FUUID_TEST_POINT("horizon_written");
 	XLogFlush(written);

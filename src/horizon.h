@@ -17,11 +17,19 @@ typedef struct Horizon
 	Buffer		buffer;
 } Horizon;
 
+/* What it holds. */
+typedef struct HorizonValue
+{
+	int64		us;				/* microseconds since 1970-01-01 UTC; 0: none was ever set */
+	int64		life;			/* of the server that set it; 0: setval() did */
+} HorizonValue;
+
 extern Oid	fuuid_horizon_find(void);
-extern int64 fuuid_horizon_peek(Oid sequence);
+extern HorizonValue fuuid_horizon_peek(Oid sequence);
 extern bool fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait);
-extern int64 fuuid_horizon_read(const Horizon *horizon);
-extern void fuuid_horizon_write(const Horizon *horizon, int64 us);
+extern HorizonValue fuuid_horizon_read(const Horizon *horizon);
+extern bool fuuid_horizon_is_protected(const Horizon *horizon);
+extern void fuuid_horizon_write(const Horizon *horizon, HorizonValue value);
 extern void fuuid_horizon_unlock(const Horizon *horizon);
 
 #endif							/* FUUID_HORIZON_H */

@@ -156,7 +156,10 @@ fuuid_in_flight_enter(void)
 
 	leader = IsParallelWorker() ? MyProc->lockGroupLeader : MyProc;
 	number = FUUID_PROC_NUMBER(leader);
-	Assert(number < (uint32) MaxBackends);
+
+	/* Nor do the auxiliary processes, such as the archiver. */
+	if (number >= (uint32) MaxBackends)
+		return;
 	own = &fuuid_shared->in_flight[number];
 
 	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);

@@ -163,7 +163,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	OrderingStats stats;
-	int64		horizon_us;
+	int64		horizon_us = fuuid_durable_horizon();
 	Datum		values[STATS_COLUMNS] = {0};
 	bool		nulls[STATS_COLUMNS];
 
@@ -188,7 +188,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	}
 	put_stats(result, "ordering", "instance", values, nulls);
 
-	if (fuuid_durable_horizon(&horizon_us))
+	if (horizon_us != 0)
 	{
 		values[10] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
 		nulls[10] = false;

@@ -91,6 +91,10 @@ fuuid_ordering_advance_past(uint64 ns)
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
 
+	/* Before anything is raised. */
+	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
+		fuuid_durable_require();
+
 	/* A reset before does not take this back, but one that comes after it does. */
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
 		fuuid_instance_enter();

@@ -6,9 +6,13 @@
  *	  to disk, is beyond it.  In its next life the server begins after the horizon.
  *	  A horizon lasts for a second: half a second before it is reached one backend
  *	  moves it ahead while the others go on.
+ *
+ *	  With the horizon stands the life of the server that it was set in, so that
+ *	  whoever finds it knows whether to begin after it or to go on up to it.
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "clock.h"
 #include "compat.h"
@@ -16,7 +20,6 @@
 #include "miscadmin.h"
 #include "ordering_durable.h"
 #include "ordering_instance.h"
-#include "port/atomics.h"
 #include "shared_ordering.h"
 #include "storage/latch.h"
 #include "test_point.h"
@@ -26,210 +29,232 @@
 #define STRIDE_NS	FUUID_NS_PER_S
 #define NS_PER_US	1000
 
+/* How far a horizon is ahead of a clock that is right: an observed UUID adds to it. */
+#define REACH_NS	(2 * STRIDE_NS)
+
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
 
-/* Of one database, in this life of the server. */
-typedef struct DurableOrdering
-{
-	pg_atomic_uint64 covered_ns;	/* values up to here may be handed out; 0: none */
-
-	/* The horizon as it was last written here; under the horizon's lock. */
-	int64		written_us;
-} DurableOrdering;
-
-/* The sequence that is in use, and what belongs to it; NULL: to be found. */
+/* The sequence of this database; to be found. */
 static Oid	sequence = InvalidOid;
-static DurableOrdering *shared = NULL;
-
-static void
-init_segment(FUUID_SEGMENT_INIT_ARGS)
-{
-	DurableOrdering *durable = segment;
-
-	pg_atomic_init_u64(&durable->covered_ns, 0);
-	durable->written_us = 0;
-}
 
 /*
- * The extension may have been dropped, and created again.
+ * Up to where values that are reserved in that epoch may be handed out, as this
+ * backend knows; 0: it has not looked yet.
+ */
+static uint64 covered_ns = 0;
+static uint64 covered_epoch = 0;
+
+/*
+ * The sequence may have been dropped, rewritten, or created again.
  */
 static void
 forget_sequence(Datum arg pg_attribute_unused(), Oid relation)
 {
 	if (relation == sequence || relation == InvalidOid)
-		shared = NULL;
+	{
+		sequence = InvalidOid;
+		covered_ns = 0;
+	}
 }
 
 /*
- * What this database shares.  NULL where the sequence is missing.
+ * False where the sequence is missing.
  */
-static DurableOrdering *
-find_shared(void)
+static bool
+find_sequence(void)
 {
 	static bool registered = false;
-	char		name[64];
-	bool		found;
 
-	if (likely(shared != NULL))
-		return shared;
+	if (OidIsValid(sequence))
+		return true;
 	if (!registered)
 		CacheRegisterRelcacheCallback(forget_sequence, (Datum) 0);
 	registered = true;
-
 	sequence = fuuid_horizon_find();
-	if (!OidIsValid(sequence))
-		return NULL;
-	snprintf(name, sizeof(name), "fast_uuid horizon %u %u", MyDatabaseId, sequence);
-	shared = FUUID_GET_NAMED_SEGMENT(name, sizeof(DurableOrdering), init_segment, &found);
-	return shared;
+	return OidIsValid(sequence);
 }
 
-static DurableOrdering *
-require_shared(void)
+/*
+ * Raise an error where durable order cannot be had: during recovery, outside of a
+ * transaction, or where the sequence is missing.
+ */
+void
+fuuid_durable_require(void)
 {
-	DurableOrdering *durable = find_shared();
-
-	if (durable == NULL)
+	if (!IsTransactionState())
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("ordering \"durable\" requires the sequence %s of the extension fast_uuid", FUUID_HORIZON_NAME),
-				 errhint("Create the extension in this database again, or set fast_uuid.ordering to \"instance\" or \"session\".")));
-	return durable;
-}
-
-static void
-require_writable(void)
-{
+				(errcode(ERRCODE_NO_ACTIVE_SQL_TRANSACTION),
+				 errmsg("ordering \"durable\" requires a transaction")));
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("recovery is in progress"),
 				 errdetail("A standby cannot write the horizon of ordering \"durable\"."),
 				 errhint("Generate on the primary, or set fast_uuid.ordering to \"instance\" or \"session\".")));
+	if (!find_sequence())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("ordering \"durable\" requires the sequence %s of the extension fast_uuid", FUUID_HORIZON_NAME),
+				 errhint("Create the extension in this database again, or set fast_uuid.ordering to \"instance\" or \"session\".")));
+	fuuid_shared_require();
 }
 
-/*
- * Lock the horizon, and return what belongs to it.  Without wait, NULL where
- * another backend has locked it.
- */
-static DurableOrdering *
-lock_horizon(Horizon *horizon, bool wait)
+static uint64
+ns_of(HorizonValue value)
 {
-	for (;;)
-	{
-		DurableOrdering *durable = require_shared();
+	return Min((uint64) value.us, FUUID_CLOCK_END_NS / NS_PER_US) * NS_PER_US;
+}
 
-		if (fuuid_horizon_lock(horizon, sequence, wait))
-			return durable;
-		if (!wait)
-			return NULL;
+static uint64
+read_clock_ns(void)
+{
+	struct timespec now;
 
-		/* Dropped at this moment. */
-		shared = NULL;
-	}
+	fuuid_clock_read(&now);
+	return fuuid_ns_of_time(&now);
 }
 
 static void
-write_horizon(const Horizon *horizon, DurableOrdering *durable, uint64 ns)
+write_horizon(const Horizon *horizon, uint64 ns)
 {
-	int64		us = ns / NS_PER_US;
+	HorizonValue value = {ns / NS_PER_US, fuuid_shared->life};
 
-	fuuid_horizon_write(horizon, us);
-	durable->written_us = us;
-	pg_atomic_exchange_u64(&durable->covered_ns, (uint64) us * NS_PER_US);
+	fuuid_horizon_write(horizon, value);
 }
 
 /*
- * Move the horizon to a stride beyond this nanosecond, unless another backend has
- * done so meanwhile; without wait, not while another one is at it either.  False
- * where the nanosecond, which was reserved in this epoch, does not count any more.
- *
- * A horizon that is beyond the one written last is of an earlier life of the server,
- * or was restored from a dump: all further values are beyond that, too.
+ * Is the horizon one to begin after, of another life of the server or set by
+ * setval(), which is how a dump restores it?
+ */
+static bool
+is_foreign(HorizonValue value)
+{
+	return value.us != 0 && value.life != fuuid_shared->life;
+}
+
+/*
+ * Where others than superusers may call setval(), they do not move the time of the
+ * whole instance ahead by it.
+ */
+static void
+check_foreign(const Horizon *horizon, HorizonValue value)
+{
+	uint64		clock_ns = read_clock_ns();
+
+	if (value.life != 0 || ns_of(value) <= clock_ns + STRIDE_NS || fuuid_horizon_is_protected(horizon))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the horizon of ordering \"durable\" is too far ahead of the clock"),
+			 errdetail("It is ahead by " UINT64_FORMAT " ms, and was set by setval(), as a restored dump does, "
+					   "on a sequence on which others than superusers have the UPDATE privilege.",
+					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS),
+			 errhint("If it is right, revoke the privilege: REVOKE UPDATE ON SEQUENCE %s FROM the role. "
+					 "Otherwise call fast_uuid_reset_ordering() under ordering \"durable\".", FUUID_HORIZON_NAME)));
+}
+
+/*
+ * Learn how far values may be handed out, after moving the horizon to a stride
+ * beyond this nanosecond, if it is less than half a stride ahead; without wait not
+ * while another backend is at it.  False where the nanosecond, which was reserved
+ * in this epoch, does not count: there was a horizon to begin after, or a reset.
  */
 static bool
 move_horizon(uint64 last_ns, uint64 epoch, bool wait)
 {
+	Oid			locked = sequence;
 	Horizon		horizon;
-	DurableOrdering *durable;
-	uint64		found_ns;
-	bool		moved;
-	bool		counts;
+	HorizonValue found;
+	uint64		horizon_ns;
+	bool		foreign;
 
-	require_writable();
-	fuuid_clock_check_end(last_ns, 2 * STRIDE_NS);
-	durable = lock_horizon(&horizon, wait);
-	if (durable == NULL)
-		return true;
-
-	found_ns = (uint64) fuuid_horizon_read(&horizon) * NS_PER_US;
-	moved = found_ns / NS_PER_US > (uint64) durable->written_us;
-	if (moved)
+	if (!fuuid_horizon_lock(&horizon, locked, wait))
 	{
-		uint64		unused;
+		/* Dropped at this moment; or it can do without. */
+		if (wait)
+			forget_sequence((Datum) 0, InvalidOid);
+		return !wait;
+	}
+	found = fuuid_horizon_read(&horizon);
+	foreign = is_foreign(found);
+	horizon_ns = ns_of(found);
+	fuuid_clock_check_end(Max(last_ns, horizon_ns), REACH_NS);
+	if (foreign)
+	{
+		uint64		latest_ns;
 
-		while (!fuuid_instance_raise(found_ns, fuuid_instance_epoch(), &unused))
+		check_foreign(&horizon, found);
+		while (!fuuid_instance_raise(horizon_ns, fuuid_instance_epoch(), &latest_ns))
 			;
-		last_ns = Max(last_ns, found_ns);
+		last_ns = Max(last_ns, latest_ns);
 	}
 	FUUID_TEST_POINT("horizon_read");
-	counts = !moved && fuuid_instance_epoch() == epoch;
-	if ((moved || counts) && pg_atomic_read_u64(&durable->covered_ns) < last_ns + STRIDE_NS / 2)
-		write_horizon(&horizon, durable, last_ns + STRIDE_NS);
+	if (fuuid_instance_epoch() == epoch)
+	{
+		if (foreign || horizon_ns < last_ns + STRIDE_NS / 2)
+		{
+			horizon_ns = last_ns + STRIDE_NS;
+			write_horizon(&horizon, horizon_ns);
+		}
+
+		/* Opening the sequence may have let this backend forget it. */
+		sequence = locked;
+		covered_ns = horizon_ns / NS_PER_US * NS_PER_US;
+		covered_epoch = epoch;
+	}
+	else
+		foreign = true;
 	fuuid_horizon_unlock(&horizon);
-	return counts;
+	return !foreign;
 }
 
 /*
- * Begin, in this life of the server, after the horizon of the one before.
- *
- * After a quick restart the horizon is ahead of a clock that is right, by no more
- * than the stride: then it is the clock that is waited for.
+ * After a quick restart the horizon is ahead of a clock that is right: then that is
+ * waited for, but no longer than a clock that is right would take.
  */
 static void
-begin(void)
+wait_for_clock(void)
 {
-	struct timespec now;
-	uint64		horizon_ns;
+	uint64		began_ns = fuuid_clock_monotonic_ns();
+	uint64		longest_ns = 0;
 
-	require_writable();
-	(void) require_shared();
-	horizon_ns = (uint64) fuuid_horizon_peek(sequence) * NS_PER_US;
 	for (;;)
 	{
-		uint64		lead;
+		HorizonValue value = fuuid_horizon_peek(sequence);
+		uint64		clock_ns = read_clock_ns();
+		uint64		lead_ns = ns_of(value) > clock_ns ? ns_of(value) - clock_ns : 0;
+		uint64		waited_ns = fuuid_clock_monotonic_ns() - began_ns;
 
-		fuuid_clock_read(&now);
-		lead = horizon_ns > fuuid_ns_of_time(&now) ? horizon_ns - fuuid_ns_of_time(&now) : 0;
-		if (lead == 0 || lead > STRIDE_NS)
+		if (longest_ns == 0)
+			longest_ns = lead_ns;
+
+		/* Another backend may have begun; or it was a backward step. */
+		if (!is_foreign(value) || lead_ns == 0 || lead_ns > REACH_NS || waited_ns >= longest_ns)
 			break;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 lead / FUUID_NS_PER_MS + 1, PG_WAIT_EXTENSION);
+						 Min(lead_ns, longest_ns - waited_ns) / FUUID_NS_PER_MS + 1, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	(void) move_horizon(fuuid_ns_of_time(&now), fuuid_instance_epoch(), true);
 }
 
 /*
  * Let values up to this nanosecond, reserved in this epoch, be handed out; moves
- * the horizon ahead if need be.  False: they do not count any more, because the
- * instance was reset, or a horizon beyond them was found.  Raises an error during
- * recovery, and where the sequence is missing.
+ * the horizon ahead if need be.  False: they do not count, because this backend
+ * knew of no horizon when it reserved them, the instance was reset, or another
+ * horizon restored.  Raises an error where durable order cannot be had.
  */
 bool
 fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 {
-	uint64		covered = pg_atomic_read_u64(&require_shared()->covered_ns);
+	bool		looked = covered_ns != 0 && covered_epoch == epoch;
 
-	if (likely(last_ns + STRIDE_NS / 2 <= covered))
+	if (likely(looked && last_ns + STRIDE_NS / 2 <= covered_ns))
 		return true;
-	if (covered == 0)
-	{
-		begin();
-		return false;
-	}
-	return move_horizon(last_ns, epoch, last_ns > covered);
+	fuuid_durable_require();
+	if (!looked)
+		wait_for_clock();
+	return move_horizon(last_ns, epoch, !looked || last_ns > covered_ns) && looked;
 }
 
 /*
@@ -238,12 +263,7 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 bool
 fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch)
 {
-	int64		us;
-
-	if (find_shared() == NULL ||
-		(pg_atomic_read_u64(&shared->covered_ns) == 0 && !fuuid_durable_horizon(&us)))
-		return true;
-	return fuuid_durable_cover(last_ns, epoch);
+	return (covered_ns == 0 && fuuid_durable_horizon() == 0) || fuuid_durable_cover(last_ns, epoch);
 }
 
 /*
@@ -261,38 +281,37 @@ fuuid_durable_reserve(struct timespec *now, uint32 count)
 }
 
 /*
- * The horizon, in microseconds since 1970-01-01 UTC.  False where there is none.
+ * The horizon, in microseconds since 1970-01-01 UTC; 0: none.
  */
-bool
-fuuid_durable_horizon(int64 *us)
+int64
+fuuid_durable_horizon(void)
 {
-	*us = find_shared() == NULL ? 0 : fuuid_horizon_peek(sequence);
-	return *us != 0;
+	return find_sequence() ? fuuid_horizon_peek(sequence).us : 0;
 }
 
 /*
- * fuuid_instance_reset(), and forget the horizon too.
+ * fuuid_instance_reset(), and return the horizon to the clock.
  */
 void
 fuuid_durable_reset(void)
 {
 	Horizon		horizon;
-	DurableOrdering *durable;
-	struct timespec now;
 
-	fuuid_shared_require();
-	require_writable();
-	durable = lock_horizon(&horizon, true);
+	fuuid_durable_require();
+	while (!fuuid_horizon_lock(&horizon, sequence, true))
+	{
+		forget_sequence((Datum) 0, InvalidOid);
+		fuuid_durable_require();
+	}
 	fuuid_instance_reset();
-	fuuid_clock_read(&now);
-	write_horizon(&horizon, durable, fuuid_ns_of_time(&now) + STRIDE_NS);
+	write_horizon(&horizon, read_clock_ns() + STRIDE_NS);
 	fuuid_horizon_unlock(&horizon);
 }
 
 #else							/* !FUUID_HAVE_NAMED_SEGMENTS */
 
-FUUID_NORETURN static void
-not_supported(void)
+void
+fuuid_durable_require(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -303,13 +322,14 @@ not_supported(void)
 void
 fuuid_durable_reserve(struct timespec *now pg_attribute_unused(), uint32 count pg_attribute_unused())
 {
-	not_supported();
+	fuuid_durable_require();
 }
 
 bool
 fuuid_durable_cover(uint64 last_ns pg_attribute_unused(), uint64 epoch pg_attribute_unused())
 {
-	not_supported();
+	fuuid_durable_require();
+	return false;
 }
 
 bool
@@ -318,15 +338,15 @@ fuuid_durable_cover_if_used(uint64 last_ns pg_attribute_unused(), uint64 epoch p
 	return true;
 }
 
-bool
-fuuid_durable_horizon(int64 *us pg_attribute_unused())
+int64
+fuuid_durable_horizon(void)
 {
-	return false;
+	return 0;
 }
 
 void
 fuuid_durable_reset(void)
 {
-	not_supported();
+	fuuid_durable_require();
 }
 #endif							/* FUUID_HAVE_NAMED_SEGMENTS */

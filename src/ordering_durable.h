@@ -7,12 +7,11 @@
 
 #include <time.h>
 
-#include "datatype/timestamp.h"
-
+extern void fuuid_durable_require(void);
 extern void fuuid_durable_reserve(struct timespec *now, uint32 count);
 extern bool fuuid_durable_cover(uint64 last_ns, uint64 epoch);
 extern bool fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch);
-extern bool fuuid_durable_horizon(int64 *us);
+extern int64 fuuid_durable_horizon(void);
 extern void fuuid_durable_reset(void);
 
 #endif							/* FUUID_ORDERING_DURABLE_H */

@@ -10,6 +10,7 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "utils/timestamp.h"
 
 #define SEGMENT_NAME "fast_uuid"
 
@@ -23,6 +24,19 @@ static Size
 segment_size(void)
 {
 	return offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight);
+}
+
+/*
+ * A number that no other life of the server has had.
+ */
+static int64
+random_life(void)
+{
+	int64		life;
+
+	if (!pg_strong_random(&life, sizeof(life)))
+		life = GetCurrentTimestamp();
+	return (life & PG_INT64_MAX) | INT64CONST(1) << 32;
 }
 
 static void
@@ -39,6 +53,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	pg_atomic_init_u64(&ordering->backward_steps, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 	SpinLockInit(&ordering->watermark_lock);
+	ordering->life = random_life();
 
 	/* Some may be left of an earlier life of the server. */
 	pg_atomic_init_u64(&ordering->prepared, 1);

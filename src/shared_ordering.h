@@ -39,6 +39,8 @@ typedef struct SharedOrdering
 	pg_atomic_uint64 backward_steps;
 	pg_atomic_uint64 largest_clock_lead_ns;
 
+	int64		life;			/* of this memory: a random number above 2^32 */
+
 	/* The largest watermark that was returned in this epoch. */
 	slock_t		watermark_lock;
 	uint64		watermark_ns;

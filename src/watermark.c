@@ -7,7 +7,6 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_class.h"
 #include "clock.h"
 #include "fmgr.h"
 #include "in_flight.h"
@@ -17,7 +16,6 @@
 #include "nodes/supportnodes.h"
 #include "ordering_durable.h"
 #include "ordering_instance.h"
-#include "parser/parsetree.h"
 #include "shared_ordering.h"
 #include "test_point.h"
 #include "uuid_layout.h"
@@ -129,8 +127,8 @@ fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 }
 
 /*
- * Is there a table in a query, apart from the one that it writes to (its OID, in
- * *context)?
+ * Is there a table in the FROM clause of a query, or of one in it?  One that the
+ * query only writes to does not count, nor OLD and NEW of a rule.
  */
 static bool
 has_table(Node *node, void *context)
@@ -138,13 +136,7 @@ has_table(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, RangeTblEntry))
-	{
-		const RangeTblEntry *entry = (const RangeTblEntry *) node;
-
-		/* Before 16 a view has itself in its query. */
-		return entry->rtekind == RTE_RELATION && entry->relkind != RELKIND_VIEW &&
-			entry->relid != *(const Oid *) context;
-	}
+		return ((RangeTblEntry *) node)->rtekind == RTE_RELATION && ((RangeTblEntry *) node)->inFromCl;
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, has_table, context, QTW_EXAMINE_RTES_BEFORE);
 	return expression_tree_walker(node, has_table, context);
@@ -157,21 +149,15 @@ static bool
 reads_table(const PlannerInfo *root)
 {
 	for (; root != NULL; root = root->parent_root)
-	{
-		Query	   *query = root->parse;
-		Oid			target = query->resultRelation == 0 ? InvalidOid :
-			rt_fetch(query->resultRelation, query->rtable)->relid;
-
-		if (has_table((Node *) query, &target))
+		if (has_table((Node *) root->parse, NULL))
 			return true;
-	}
 	return false;
 }
 
 /*
  * Planner support for uuidv7_fast_watermark: refuses the statement that is as
  * obvious as wrong, SELECT ... FROM t WHERE id < uuidv7_fast_watermark(), whose
- * snapshot is older than the watermark.
+ * snapshot is older than the watermark.  Not every way to write that is seen.
  */
 Datum
 uuidv7_fast_watermark_support(PG_FUNCTION_ARGS)
