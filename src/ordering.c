@@ -80,7 +80,8 @@ checked_lead(uint64 ns)
 
 /*
  * Make all further values greater than this nanosecond: of this backend, and
- * under a wider order of all.  Raises an error where it leads the clock too far.
+ * under a wider order of all.  Raises an error, and changes nothing, where it leads
+ * the clock too far, or where the order cannot be had.
  */
 void
 fuuid_ordering_advance_past(uint64 ns)
@@ -90,27 +91,22 @@ fuuid_ordering_advance_past(uint64 ns)
 
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
-
-	/* Before anything is raised. */
-	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
-		fuuid_durable_require();
+	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
+	{
+		fuuid_instance_enter();
+		do
+		{
+			epoch = fuuid_instance_epoch();
+		} while ((fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(ns, epoch)) ||
+				 !fuuid_instance_raise_ahead(ns, epoch, lead));
+	}
 
 	/* A reset before does not take this back, but one that comes after it does. */
-	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
-		fuuid_instance_enter();
 	if (fuuid_instance_entered())
 		(void) fuuid_instance_follow_reset();
 	if (ns > fuuid_session_last_ns)
 		fuuid_clock_begin_process(true);
 	fuuid_session_raise(ns, lead);
-	if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
-		return;
-
-	do
-	{
-		epoch = fuuid_instance_epoch();
-	} while (!fuuid_instance_raise_ahead(ns, epoch, lead) ||
-			 (fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(ns, epoch)));
 }
 
 /*

@@ -231,8 +231,14 @@ foreach my $order ('session', 'instance')
 	cmp_ok($session->query('SELECT uuidv7_fast()'), 'gt', $id, "$order: and generates after it");
 	$session->quit;
 }
-is(session($standby, "SET fast_uuid.ordering = 'durable'")->outcome("SELECT fast_uuid_observe(uuidv7_fast_min(now()))"),
-	(grep { $_ eq 'durable' } @orders) ? '55000' : '0A000', 'durable: a standby refuses');
+{
+	my $session = session($standby, "SET fast_uuid.ordering = 'durable'", "SET fast_uuid.max_clock_lead = '1h'");
+	is($session->outcome("SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + '30 min'))"),
+		(grep { $_ eq 'durable' } @orders) ? '55000' : '0A000', 'durable: a standby refuses');
+	is($session->query("SET fast_uuid.ordering = '$_'; SELECT ahead(uuidv7_fast()) < 60"), 't', "durable: which changes nothing under $_ order")
+	  foreach 'session', 'instance';
+	$session->quit;
+}
 $standby->stop;
 $node->stop;
 done_testing();

@@ -146,6 +146,17 @@ foreach my $generated ('', 'SELECT uuidv7_fast()')
 	}
 }
 
+# Who has taken part in the order of the instance forgets it in its own as well.
+foreach my $order ('session', 'instance')
+{
+	$session = session($node, "SET fast_uuid.max_clock_lead = '1h'", "SET fast_uuid.ordering = '$order'");
+	$session->query('SELECT fast_uuid_observe(built_at(clock_ns() + 600000000000))');
+	$dba->query('SELECT fast_uuid_reset_ordering()');
+	is($session->query("SET fast_uuid.ordering = 'session'; SELECT ahead(uuidv7_fast())"), $order eq 'instance' ? '0' : '600',
+		"$order: in its own order, what was observed before a reset of the instance");
+	$session->quit;
+}
+
 # One that still has a latest value, of the instance, from before the reset.
 at('30:00');
 $session = session($node, "SET fast_uuid.max_clock_lead = '1h'", "SET fast_uuid.ordering = 'instance'", 'SELECT uuidv7_fast()');
