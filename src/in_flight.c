@@ -88,6 +88,7 @@ keep_prepared(void)
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (word >> 32), (uint32) (word & NS_MASK), LOCK_CLASS);
 	(void) LockAcquire(&tag, ShareLock, false, false);
+	FUUID_TEST_POINT("preparing");
 
 	/* Only now, so that who has seen this number finds the lock. */
 	pg_atomic_fetch_add_u64(&fuuid_shared->prepared, 1);
@@ -280,6 +281,7 @@ fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder)
 			holder->xact_start = element->xact_start;
 		}
 	}
+	FUUID_TEST_POINT("in_flight_read");
 	pg_memory_barrier();
 	return first_of_prepared(first_ns, holder);
 }

@@ -6,6 +6,7 @@ package RawSession;
 use strict;
 use warnings;
 
+use IO::Select;
 use IO::Socket::UNIX;
 
 # connect(NODE, user => , database => , KEY => VALUE...): the keys go into the startup
@@ -81,18 +82,40 @@ sub until_ready
 	return @rows;
 }
 
-# Run statements; their rows as lines.
-sub query
+# Run statements, and do not wait for what comes of them.
+sub send
 {
 	my ($self, $sql) = @_;
+	return if $self->{closed};
+	$self->{socket}->print('Q' . pack('N', 5 + length $sql) . "$sql\0");
+	$self->{socket}->flush;
+	return;
+}
+
+# Has something come of them?
+sub has_answer
+{
+	my ($self) = @_;
+	return IO::Select->new($self->{socket})->can_read(0);
+}
+
+# What has: rows as lines.
+sub receive
+{
+	my ($self) = @_;
 	if ($self->{closed})
 	{
 		$self->{error} ||= 'closed';
 		return '';
 	}
-	$self->{socket}->print('Q' . pack('N', 5 + length $sql) . "$sql\0");
-	$self->{socket}->flush;
 	return join "\n", $self->until_ready;
+}
+
+sub query
+{
+	my ($self, $sql) = @_;
+	$self->send($sql);
+	return $self->receive;
 }
 
 # What came of statements: "value ROWS" or the SQLSTATE of the error.

@@ -1,0 +1,271 @@
+# Interleavings of the watermark and of durable order whose windows are
+# nanoseconds, forced: a test build holds up a session between two steps
+# (test/modules/test_points.c), until others have done theirs.
+
+use strict;
+use warnings;
+
+use Cwd;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+use lib 'test/perl';
+use FakeClock;
+use RawSession;
+
+delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
+
+my $build = PostgreSQL::Test::Utils::tempdir() . '/build';
+mkdir $build or die "could not create $build: $!";
+system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
+system_or_bail('make', '-s', '-C', $build, 'clean', 'PG_CONFIG=pg_config');
+system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'TEST_POINTS=yes', 'PG_CONFIG=pg_config');
+my $modules = getcwd() . '/test/modules';
+
+# The extension's functions become those of the test build, which needs the points
+# to be there; the library that is installed is not loaded any more.
+my $node = PostgreSQL::Test::Cluster->new('forced');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', qq{
+CREATE EXTENSION fast_uuid;
+UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin LIKE '%/fast_uuid';
+CREATE TABLE made (id uuid DEFAULT uuidv7_fast());
+CREATE TABLE input AS SELECT n FROM generate_series(1, 20000) AS n;
+ALTER TABLE input SET (parallel_workers = 2);
+});
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $user    = $node->safe_psql('postgres', 'SELECT current_user');
+$node->append_conf('postgresql.conf', qq{
+shared_preload_libraries = '$modules/test_points} . ($version < 170000 ? ", $build/fast_uuid" : '') . qq{'
+fast_uuid.ordering = 'instance'
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+min_parallel_table_scan_size = 0
+parallel_leader_participation = off
+});
+
+sub restart_with
+{
+	my ($settings, $start) = @_;
+	$node->append_conf('postgresql.conf', $settings);
+	$node->stop;
+	$start ? $start->() : $node->start;
+	return;
+}
+
+sub session
+{
+	my $session = RawSession->connect($node, user => $user, database => 'postgres');
+	BAIL_OUT("no session: $session->{error}") if $session->{error} ne '';
+	$session->{pid} = run_in($session, 'SELECT pg_backend_pid()');
+	return $session;
+}
+
+sub receive
+{
+	my ($session) = @_;
+	my $rows = $session->receive;
+	BAIL_OUT($session->{error}) if $session->{error} ne '';
+	return $rows;
+}
+
+sub run_in
+{
+	my ($session, $sql) = @_;
+	$session->send($sql);
+	return receive($session);
+}
+
+sub watermark
+{
+	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
+}
+
+sub point
+{
+	my ($name) = @_;
+	return $node->data_dir . "/test_point.$name";
+}
+
+sub wait_until
+{
+	my ($what, $condition) = @_;
+	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if $condition->();
+		usleep(10_000);
+	}
+	BAIL_OUT("waited in vain: $what");
+	return;
+}
+
+# Let a session run a statement, and go no further than the point; any process that
+# comes there, where "any" is true.
+sub hold
+{
+	my ($session, $name, $sql, $any) = @_;
+	append_to_file(point("$name.new"), $any ? '' : $session->{pid});
+	rename(point("$name.new"), point($name)) or die "could not rename: $!";
+	$session->send($sql);
+	wait_until("$name is reached", sub { -e point("$name.reached") });
+	return;
+}
+
+sub let_go
+{
+	my ($name) = @_;
+	unlink point($name) or die "could not remove: $!";
+	return;
+}
+
+my $insert     = 'INSERT INTO made DEFAULT VALUES RETURNING id';
+my $by_workers = 'SELECT id FROM (SELECT uuidv7_fast() AS id FROM input OFFSET 0) AS made ORDER BY id LIMIT 1';
+
+restart_with("max_prepared_transactions = 5\n");
+{
+	my ($writer, $other) = (session(), session());
+
+	run_in($writer, 'BEGIN');
+	hold($writer, 'reserved', $insert);
+	my $first = watermark();
+	my $value = run_in($other, 'SELECT uuidv7_fast()');
+	my $second = watermark();
+	let_go('reserved');
+	my $id = receive($writer);
+	cmp_ok($value, 'gt', $id, 'a writer stands after its exchange: others generate beyond');
+	cmp_ok($first,  'le', $id, 'a writer stands after its exchange: the watermark is not beyond its value');
+	cmp_ok($second, 'le', $id, 'nor later');
+	run_in($writer, 'COMMIT');
+	cmp_ok(watermark(), 'gt', $value, 'until it has committed');
+
+	# In 17 and later a worker refuses unless its leader has the library.
+	run_in($writer, 'BEGIN');
+	hold($writer, 'reserved', $by_workers, 1);
+	$first = watermark();
+	let_go('reserved');
+	$id = receive($writer);
+	cmp_ok($first, 'le', $id, 'a parallel worker stands after its exchange: the watermark is not beyond its value');
+	cmp_ok(watermark(), 'le', $id, 'nor after it has ended');
+	run_in($writer, 'COMMIT');
+
+	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
+	run_in($writer, 'BEGIN');
+	$id = run_in($writer, $insert);
+	let_go('watermark');
+	cmp_ok(receive($other), 'le', $id,
+		'a writer generates between the latest value and the transactions of a reader: its watermark is not beyond that');
+	cmp_ok(watermark(), 'le', $id, 'nor the next');
+
+	# Between the transactions and the locks of those that are prepared.
+	hold($other, 'in_flight_read', 'SELECT uuidv7_fast_watermark()');
+	run_in($writer, "PREPARE TRANSACTION 'it'");
+	let_go('in_flight_read');
+	cmp_ok(receive($other), 'le', $id, 'a writer prepares between the transactions and the locks of a reader: the watermark is not beyond its value');
+	run_in($writer, "COMMIT PREPARED 'it'");
+	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
+
+	# What is counted too early is taken for finished.
+	run_in($writer, 'BEGIN');
+	$id = run_in($writer, $insert);
+	hold($writer, 'preparing', "PREPARE TRANSACTION 'it'");
+	cmp_ok(watermark(), 'le', $id, 'a writer stands in PREPARE TRANSACTION: the watermark is not beyond its value');
+	let_go('preparing');
+	receive($writer);
+	cmp_ok(watermark(), 'le', $id, 'nor when it is prepared');
+	run_in($writer, "ROLLBACK PREPARED 'it'");
+	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
+	$_->quit foreach $writer, $other;
+}
+
+# A reader finds a transaction that has ended, and the session's next one has the
+# same seven bits.  Before 17 the session has the library from the start; later it
+# leaves the word of its workers behind, because it has none.
+restart_with("max_prepared_transactions = 0\n");
+{
+	my ($writer, $reader) = (session(), session());
+	my $xact = q{SELECT split_part(virtualtransaction, '/', 2)::int FROM pg_locks WHERE locktype = 'virtualxid' AND pid = pg_backend_pid()};
+
+	run_in($writer, 'BEGIN');
+	my $ended = run_in($writer, $xact);
+	run_in($writer, $by_workers);
+	run_in($writer, 'COMMIT');
+	1 until (run_in($writer, $xact) - $ended) % 128 == 127;
+
+	append_to_file(point('in_flight_ended'), $reader->{pid});
+	$reader->send('SELECT uuidv7_fast_watermark()');
+	wait_until('in_flight_ended is reached, or passed by', sub { -e point('in_flight_ended.reached') || $reader->has_answer });
+	my $stands = -e point('in_flight_ended.reached');
+	is($stands ? 1 : 0, $version < 170000 ? 0 : 1, 'the word of a transaction that has ended is there only if its session lacks the library');
+
+	run_in($writer, 'BEGIN');
+	is((run_in($writer, $xact) - $ended) % 128, 0, 'a transaction with the same seven bits');
+	my $id = run_in($writer, $insert);
+	let_go('in_flight_ended');
+	receive($reader);
+	my $watermark = watermark();
+	cmp_ok($watermark, 'le', $id, 'the watermark is not beyond its value after a reader has found the one before ended');
+	run_in($writer, 'COMMIT');
+	cmp_ok(watermark(), 'gt', $id, 'until it has committed');
+	$_->quit foreach $writer, $reader;
+}
+
+SKIP:
+{
+	skip 'durable order requires PostgreSQL 17', 1 if $version < 170000;
+	skip 'libfaketime is not installed', 1 unless fake_clock_installed();
+	restart_with("fast_uuid.ordering = 'durable'\n", sub { start_with_fake_clock($node) });
+
+	my ($first, $second) = (session(), session());
+	my $latest = run_in($first, 'SELECT uuidv7_fast()');
+	run_in($second, 'SELECT uuidv7_fast()');
+	my $clock = 0;
+	foreach my $point ('horizon_written', 'horizon_read')
+	{
+		my $where = $point eq 'horizon_written' ? 'written the horizon, and not flushed it' : 'read the horizon, and not moved it';
+		$clock += 3600;
+		set_clock_offset($node, "+$clock");
+		hold($first, $point, 'SELECT uuidv7_fast()');
+		$second->send('SELECT uuidv7_fast()');
+		wait_until(
+			'the other session waits, or has an answer',
+			sub {
+				$second->has_answer
+				  || $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $second->{pid}") =~ /^Buffer/;
+			});
+		ok(!$second->has_answer, "a session has $where: another one that needs it gets no value");
+		ok(!$first->has_answer, 'nor does the first');
+		let_go($point);
+		my @ids = sort(receive($first), receive($second));
+		ok($ids[0] gt $latest && $ids[1] gt $ids[0], 'both get theirs afterwards');
+		$latest = $ids[1];
+	}
+	$_->quit foreach $first, $second;
+}
+$node->stop;
+
+# A library that generates in the postmaster, whose children inherit what it left.
+# Later the server has no shared memory yet.
+SKIP:
+{
+	skip 'from PostgreSQL 17 on shared memory is made by a session', 1 if $version >= 170000;
+
+	my $drawn = PostgreSQL::Test::Cluster->new('drawn');
+	$drawn->init;
+	$drawn->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid, $modules/draw_at_startup'\nfast_uuid.ordering = 'instance'\n");
+	$drawn->start;
+	$drawn->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; CREATE TABLE made (id uuid DEFAULT uuidv7_fast())');
+	like(slurp_file($drawn->logfile), qr/drew once shared memory was there/, 'the postmaster has generated');
+
+	my $writer = $drawn->background_psql('postgres');
+	$writer->query_safe('BEGIN');
+	my $id = $writer->query_safe($insert);
+	cmp_ok($drawn->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'), 'le', $id, 'the watermark is not beyond the values of its children');
+	$writer->query_safe('COMMIT');
+	cmp_ok($drawn->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'), 'gt', $id, 'until they have committed');
+	$writer->quit;
+	$drawn->stop;
+}
+done_testing();
