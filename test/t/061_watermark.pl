@@ -263,9 +263,13 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 {
 	my $session = session();
 	my $dba     = session();
+	$dba->query_safe("SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))");
+	my $highest = watermark();
 	my $before  = in_transaction($session);
+	cmp_ok(watermark(), 'ge', $highest, 'values ahead of the clock: what a transaction publishes is rounded down, and does not move the watermark back');
 	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
 	my $after = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
+	cmp_ok($after, 'lt', $before, 'reset: a transaction goes on with smaller values');
 	cmp_ok(watermark(), 'le', $after, 'reset: a transaction that goes on still holds the watermark back');
 	$session->query_safe('COMMIT');
 	cmp_ok(watermark(), 'gt', $after, 'until it has ended');
