@@ -6,10 +6,11 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
+use POSIX qw(floor strftime);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(require_fake_clock fake_clock_installed start_with_fake_clock set_clock_offset freeze_clock);
+our @EXPORT = qw(require_fake_clock fake_clock_installed start_with_fake_clock set_clock_offset freeze_clock freeze_clock_at);
 
 my ($library) = glob('/usr/lib/*/faketime/libfaketime.so.1 /usr/lib*/faketime/libfaketime.so.1');
 
@@ -45,16 +46,25 @@ sub freeze_clock
 	return set_clock_offset($node, $time);
 }
 
+# The same for seconds since 1970, to the millisecond.
+sub freeze_clock_at
+{
+	my ($node, $seconds) = @_;
+	my $ms = floor($seconds * 1000 + 0.5);
+	return freeze_clock($node, strftime('%Y-%m-%d %H:%M:%S', localtime(floor($ms / 1000))) . sprintf('.%03d', $ms % 1000));
+}
+
+# $node->start, with the clock that was set last if keep_clock => 1, else with a
+# right one.
 sub start_with_fake_clock
 {
-	my ($node) = @_;
-	set_clock_offset($node, '+0');
+	my ($node, %params) = @_;
+	set_clock_offset($node, '+0') unless delete $params{keep_clock};
 	local $ENV{LD_PRELOAD}                   = $library;
 	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $node->basedir . '/faketime';
 	local $ENV{FAKETIME_NO_CACHE}            = 1;
 	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$node->start;
-	return;
+	return $node->start(%params);
 }
 
 1;

@@ -1,4 +1,5 @@
-# pg_dump of tables whose keys are made by default restores into an empty server.
+# pg_dump of tables whose keys are made by default restores into an empty server,
+# and the order goes on there, under durable order also with a clock that is behind.
 
 use strict;
 use warnings;
@@ -67,6 +68,51 @@ foreach my $format ('plain', 'custom')
 			  SELECT name FROM item ORDER BY id DESC LIMIT 1; SELECT n, tableoid::regclass FROM event ORDER BY id DESC LIMIT 1}),
 		"new\n0|event_present",
 		"$format: new rows come after all others");
+}
+
+# The owner of a database, who has created the extension there.
+foreach my $node ($old, $new)
+{
+	$node->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE DATABASE owned OWNER owner');
+}
+$old->safe_psql('owned', 'SET ROLE owner; CREATE EXTENSION fast_uuid; CREATE TABLE item AS SELECT uuidv7_fast_set(1000) AS id');
+my $owned = $old->basedir . '/owned';
+my $items = 'SELECT md5(string_agg(id::text, \',\' ORDER BY id)) FROM item';
+$old->command_ok([ 'pg_dump', '-U', 'owner', '--format', 'custom', '--file', $owned, '-d', $old->connstr('owned') ],
+	'dumped by the owner of the database, who is no superuser');
+$new->command_ok([ 'pg_restore', '--exit-on-error', '-U', 'owner', '-d', $new->connstr('owned'), $owned ], 'and restored');
+is($new->safe_psql('owned', $items), $old->safe_psql('owned', $items), 'restored by the owner: the same table');
+
+# Durable order: the UUIDs are ten days ahead of the clock of the new server, whose
+# first one is asked for in a new life of it.
+SKIP:
+{
+	skip 'durable order requires PostgreSQL 17', 1 if $old->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+
+	my $durable = "SET fast_uuid.ordering = 'durable'; SELECT ids.uuidv7_fast()";
+	my $latest  = $old->safe_psql('postgres',
+		"SET fast_uuid.max_clock_lead = '20 d'; SELECT ids.fast_uuid_observe(ids.uuidv7_fast_min(now() + interval '10 days')); $durable") =~ s/^\n//r;
+	my $dump = $old->basedir . '/durable';
+	foreach my $case (
+		[ 'everything', [], 'gt' ],
+		[ 'everything, restored by psql', ['--format=plain'], 'gt' ],
+		[ 'the schema only', ['--schema-only'], 'lt' ],
+		[ 'the schema, then the data', [ '--schema-only', '--data-only' ], 'gt' ])
+	{
+		my ($name, $options, $compared) = @$case;
+		my @parts = @$options == 2 ? map { [$_] } @$options : ($options);
+		$new->safe_psql('postgres', 'DROP DATABASE IF EXISTS durable');
+		$new->safe_psql('postgres', 'CREATE DATABASE durable');
+		foreach my $part (@parts)
+		{
+			$old->command_ok([ 'pg_dump', '--format=custom', @$part, '--file', $dump, '-d', $old->connstr('postgres') ], "durable order, $name: dumped");
+			my @restore = "@$part" =~ /plain/ ? ('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump) : ('pg_restore', '--exit-on-error', $dump);
+			$new->command_ok([ @restore, '-d', $new->connstr('durable') ], "durable order, $name: restored");
+		}
+		$new->restart;
+		cmp_ok($new->safe_psql('durable', $durable), $compared, $latest,
+			"durable order, $name: UUIDs " . ($compared eq 'gt' ? 'are beyond those of the old server' : 'begin anew, by the clock'));
+	}
 }
 
 $old->stop;

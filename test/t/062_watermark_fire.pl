@@ -39,6 +39,7 @@ min_parallel_table_scan_size = 0
 fsync = on
 commit_delay = 2000
 commit_siblings = 1
+work_mem = '64MB'
 jit = off
 });
 fake_clock_installed() ? start_with_fake_clock($node) : $node->start;

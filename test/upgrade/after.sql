@@ -14,3 +14,15 @@ BEGIN
   ASSERT (SELECT count(*) FROM item WHERE uuidv7_fast_timestamp(id, true) >= uuidv7_fast_timestamp(largest, true)) >= 1001,
     'the index by time finds old and new rows';
 END $$;
+
+-- Durable order goes on beyond what came over, although the clock is behind that.
+-- Where the old server had none it begins by the clock.
+SET fast_uuid.ordering = 'durable';
+DO $$
+DECLARE
+  largest uuid := (SELECT id FROM durable ORDER BY id DESC LIMIT 1);
+BEGIN
+  ASSERT largest IS NULL OR largest > uuidv7_fast_max(now() + interval '9 days'), 'what came over is ahead of the clock';
+  ASSERT uuidv7_fast() > coalesce(largest, uuidv7_fast_min(now())), 'durable order goes on';
+  ASSERT uuidv7_fast() < uuidv7_fast_max(coalesce(uuidv7_fast_timestamp(largest), now()) + interval '10 min'), 'and not further than it must';
+END $$;

@@ -21,3 +21,14 @@ SELECT format('CREATE TABLE event_%1$s PARTITION OF event FOR VALUES FROM (uuidv
 INSERT INTO event (id, n)
   SELECT uuidv7_fast_at(timestamptz '2015-01-01 00:00Z' + n * interval '1 day'), n FROM generate_series(0, 5000) AS n;
 INSERT INTO event (n) SELECT generate_series(5001, 6000);
+
+-- Durable order, where this server has it: its horizon is ten days ahead of the clock
+-- of the server to come.
+CREATE TABLE durable (id uuid);
+SELECT current_setting('server_version_num')::integer >= 170000 AS has_durable \gset
+\if :has_durable
+SET fast_uuid.ordering = 'durable';
+SET fast_uuid.max_clock_lead = '20 d';
+SELECT fast_uuid_observe(uuidv7_fast_min(now() + interval '10 days')) \g /dev/null
+INSERT INTO durable SELECT uuidv7_fast_set(1000);
+\endif

@@ -1,0 +1,645 @@
+# Durable order, step by step: across every end of a server's life while its clock
+# goes back, from every function that generates; the wait for the clock; the rules
+# of a backward step; where it is refused; what becomes of the horizon with
+# databases, with the extension and with transactions; a promoted standby.
+
+use strict;
+use warnings;
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use FakeClock;
+use Lives;
+
+require_fake_clock();
+
+my $durable  = "SET fast_uuid.ordering = 'durable'";
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;'
+  . 'SET parallel_leader_participation = off; SET max_parallel_workers = 8';
+
+# Where the following work.
+our ($node, $database) = (undef, 'postgres');
+
+# Run some SQL under durable order; its output, and the errors that it got.
+sub run
+{
+	my ($sql) = @_;
+	my ($code, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\n$durable;\n$sql", on_error_stop => 0);
+	return ($out, $err);
+}
+
+sub outcome
+{
+	return join('', run(@_));
+}
+
+sub refused
+{
+	my ($sql, $error, $name) = @_;
+	my ($out, $err) = run($sql);
+	like($err, $error, "$name: refused");
+	unlike($out, qr/-/, "$name: no UUID");
+	return;
+}
+
+# UUIDs that some SQL returns, in ascending order.
+sub ids
+{
+	my ($out) = run(@_);
+	my @ids = sort grep { /^[0-9a-f]{8}-/ } split(/\n/, $out);
+	return @ids;
+}
+
+sub stats
+{
+	my ($columns, $name) = @_;
+	return $node->safe_psql($database, "SELECT $columns FROM fast_uuid_stats() WHERE name = '" . ($name // 'durable') . "'");
+}
+
+sub session
+{
+	my $session = $node->background_psql($database, on_error_stop => 0);
+	$session->query_safe($durable);
+	return $session;
+}
+
+# The session is not waited for; an empty query fetches what it got.
+sub begin_query
+{
+	my ($session, $sql) = @_;
+	$session->{stdin} .= "$sql;\n";
+	$session->{run}->pump_nb;
+	return;
+}
+
+# The greatest UUID that any session got in each database, and whether these
+# exceed it; they count from then on.
+my %greatest;
+
+sub exceed
+{
+	my ($name, @ids) = @_;
+	@ids = ('') unless @ids;
+	cmp_ok($ids[0], 'gt', $greatest{$database} // '', "$name: beyond all before");
+	$greatest{$database} = $ids[-1];
+	return;
+}
+
+# The server's next life begins with a clock that is further behind by so many
+# seconds.
+our $behind = 0;
+
+sub next_life
+{
+	my ($way, $seconds) = @_;
+	$behind += $seconds;
+	end_life($node, $way);
+	set_clock_offset($node, sprintf('%+d', -$behind));
+	begin_life($node);
+	return;
+}
+
+# Everything is greater than a time from now.
+sub observe
+{
+	my ($time) = @_;
+	return "SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_at($time)) FROM fast_uuid_stats() WHERE name = 'durable'";
+}
+
+$node = PostgreSQL::Test::Cluster->new('durable');
+$node->init(allows_streaming => 1);
+
+# What is not flushed for the horizon's sake is not flushed by chance.
+$node->append_conf('postgresql.conf', "wal_writer_delay = '10 s'\nautovacuum = off\nmax_prepared_transactions = 5\ndynamic_shared_memory_type = mmap\n");
+start_with_fake_clock($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+
+if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
+{
+	my $refusal = qr/ERROR:  0A000: ordering "durable" requires PostgreSQL 17 or later\n.*HINT:  Set fast_uuid.ordering to "instance" or "session"/s;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
+	next_life('fast', 0);
+	refused("SELECT $_", $refusal, $_)
+	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)',
+	  'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	refused("RESET fast_uuid.ordering; SET fast_uuid.required_ordering = 'durable'; SELECT uuidv7_fast()", $refusal, 'required durable order');
+	is(outcome('SELECT uuidv7_fast_at(now()) IS NOT NULL; SELECT uuidv7_fast_watermark() IS NOT NULL'), "t\nt", 'what has another order works');
+	is(stats('horizon IS NULL'), 't', 'there is no horizon');
+	$node->stop;
+	done_testing();
+	exit;
+}
+
+$node->safe_psql('postgres', q{
+CREATE ROLE nobody LOGIN;
+CREATE TABLE made (n bigserial, id uuid);
+CREATE TABLE input AS SELECT n FROM generate_series(1, 20000) AS n;
+ALTER TABLE input SET (parallel_workers = 2);
+GRANT SELECT ON input TO PUBLIC;
+CREATE FUNCTION one() RETURNS uuid LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast(); END';
+});
+
+# Every function, in sessions of every kind, is the first to generate in a life of
+# the server whose clock is an hour behind that of the life before.
+my @firsts = (
+	[ 'a UUID', 'SELECT uuidv7_fast()' ],
+	[ 'by argument', "SELECT uuidv7_fast('xorshift128+')" ],
+	[ 'shifted by nothing', "SELECT uuidv7_fast(interval '0')" ],
+	[ 'an array', 'SELECT unnest(uuidv7_fast_array(1000))' ],
+	[ 'a set', 'SELECT uuidv7_fast_set(1000)' ],
+	[ 'a cursor', 'BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000); FETCH 1 FROM c; FETCH ALL FROM c; COMMIT' ],
+	[ 'parallel workers', "$parallel; SELECT uuidv7_fast() FROM input" ],
+	[ 'a READ ONLY transaction', 'BEGIN READ ONLY; SELECT uuidv7_fast(); COMMIT' ],
+	[ 'a SERIALIZABLE one', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; SELECT uuidv7_fast(); COMMIT' ],
+	[ 'a role without privileges', 'SET ROLE nobody; SET default_transaction_read_only = on; SELECT uuidv7_fast()' ],
+	[ 'workers of that role', "SET ROLE nobody; $parallel; BEGIN READ ONLY; SELECT uuidv7_fast() FROM input; COMMIT" ],
+	[ 'a function', 'SELECT one()' ],
+	[ 'a transaction that is rolled back', 'BEGIN; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id; ROLLBACK' ],
+	[ 'one that fails', 'BEGIN; INSERT INTO made (id) SELECT uuidv7_fast_set(10) RETURNING id; SELECT 1 / 0; COMMIT' ],
+	[ 'one that is prepared', "BEGIN; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id; PREPARE TRANSACTION 'a'" ],
+	[ 'a subtransaction', 'BEGIN; SAVEPOINT a; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id; ROLLBACK TO a; SELECT uuidv7_fast(); COMMIT' ],
+	[ 'an observed UUID', 'SELECT fast_uuid_observe(uuidv7_fast_min(clock_timestamp())); SELECT uuidv7_fast()' ]);
+my @ways = ('fast', 'immediate', 'SIGKILL');
+exceed('the first life', ids('SELECT uuidv7_fast()'));
+foreach my $i (0 .. $#firsts)
+{
+	my ($name, $sql) = @{ $firsts[$i] };
+	my $way = $ways[ $i % @ways ];
+	next_life($way, 3600);
+	exceed("$way, then $name", ids($sql));
+}
+is(stats("horizon > uuidv7_fast_timestamp('$greatest{postgres}', true)"), 't', 'the horizon is beyond them');
+is(stats("clock_lead > '16 h'", 'instance'), 't', 'while the clock is hours behind');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'a'");
+
+# A transaction that has not ended when the server is killed.
+{
+	my $session = session();
+	my $id      = $session->query_safe('BEGIN; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id');
+	exceed('a transaction that a crash ends', $id);
+	next_life('SIGKILL', 3600);
+	exceed('after it', ids('SELECT uuidv7_fast()'));
+	is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), '0', 'its row is lost, its UUID counts');
+	$session->quit;
+}
+
+# Two sessions begin in a new life.  One is held up at the catalog in which the
+# horizon is found, and goes on after the other one has found it.
+next_life('fast', 3600);
+{
+	my ($late, $first) = (session(), session());
+	my $locker = $node->background_psql('postgres');
+	my $pid = $late->query_safe('SELECT pg_backend_pid()');
+	$first->query_safe('SELECT horizon FROM fast_uuid_stats()');
+	$locker->query_safe('BEGIN; LOCK TABLE pg_depend IN ACCESS EXCLUSIVE MODE');
+	begin_query($late, 'SELECT uuidv7_fast()');
+	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid")
+	  or BAIL_OUT('the session does not wait');
+	my $id = $first->query_safe('SELECT uuidv7_fast()');
+	$locker->query_safe('COMMIT');
+	my $late_id = $late->query('');
+	cmp_ok($late_id, 'gt', $greatest{postgres}, 'two sessions begin: the one that was held up is beyond all before');
+	exceed('two sessions begin', sort $id, $late_id);
+	$_->quit foreach $late, $first, $locker;
+}
+
+# Until half a second before the horizon nothing is written; from there on it is
+# moved before a UUID is returned.
+foreach my $way (@ways)
+{
+	my $horizon = stats('horizon');
+	exceed("$way, nearly half of the stride used", ids(observe("horizon - interval '501 ms'") . '; SELECT uuidv7_fast()'));
+	is(stats('horizon'), $horizon, "$way, nearly half of the stride used: nothing is written");
+	next_life($way, 3600);
+	exceed("$way, nearly half of the stride used, in the next life", ids('SELECT uuidv7_fast()'));
+
+	$horizon = stats('horizon');
+	exceed("$way, an array passes the half", ids(observe("horizon - interval '500.4 ms'") . '; SELECT unnest(uuidv7_fast_array(1000000))'));
+	is(stats("horizon > '$horizon'"), 't', "$way, an array passes the half: the horizon is moved");
+	next_life($way, 3600);
+	exceed("$way, an array passes the half, in the next life", ids('SELECT uuidv7_fast()'));
+
+	# Under instance order nothing is moved.
+	$horizon = stats('horizon');
+	ids("SET fast_uuid.ordering = 'instance'; " . observe("horizon - interval '200 us'"));
+	is(stats('horizon'), $horizon, "$way, an array passes the horizon: shortly before it");
+	exceed("$way, an array passes the horizon", ids('SELECT unnest(uuidv7_fast_array(1000000))'));
+	next_life($way, 3600);
+	exceed("$way, an array passes the horizon, in the next life", ids('SELECT uuidv7_fast_set(3)'));
+}
+
+# The setting that nobody evades.
+$node->safe_psql('postgres', "ALTER SYSTEM SET fast_uuid.required_ordering = 'durable'");
+foreach my $way ('fast', 'SIGKILL')
+{
+	next_life($way, 3600);
+	exceed("$way, durable order is required, session order asked for", ids("SET ROLE nobody; SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast()"));
+}
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET fast_uuid.required_ordering');
+$node->reload;
+
+# A watermark that is a minute beyond the horizon.
+foreach my $way (@ways)
+{
+	ids("SET fast_uuid.ordering = 'instance'; " . observe("horizon + interval '1 min'"));
+	my $watermark = $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
+	is(stats("horizon >= uuidv7_fast_timestamp('$watermark', true) + interval '0.5 s'"), 't', "$way, watermark: the horizon covers it");
+	exceed("$way, watermark", $watermark);
+	next_life($way, 3600);
+	exceed("$way, watermark, in the next life", ids('SELECT uuidv7_fast()'));
+	next_life($way, 3600);
+	exceed("$way, watermark, the first thing in a life", $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'));
+}
+
+# The rules of a backward step.
+my $too_far = qr/ERROR:  55000: embedded time would be ahead of the clock by more than fast_uuid.max_clock_lead\n.*HINT:.*fast_uuid_reset_ordering\(\)/s;
+next_life('fast', 3600);
+exceed('backward step', ids('SELECT uuidv7_fast_set(10)'));
+is(stats('backward_steps', 'instance'), '1', 'a clock that is behind the horizon: one backward step');
+refused("SET fast_uuid.max_clock_lead = '1 h'; SELECT uuidv7_fast()", $too_far, 'beyond fast_uuid.max_clock_lead');
+next_life('fast', 3600);
+refused("SET fast_uuid.max_clock_lead = '1 h'; SELECT $_", $too_far, "beyond fast_uuid.max_clock_lead, in the next life, $_")
+  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+
+# The way out gives up the horizon as well.
+my $near = 'SELECT abs(extract(epoch FROM uuidv7_fast_timestamp(uuidv7_fast()) - clock_timestamp())) < 60';
+refused('SET ROLE nobody; SELECT fast_uuid_reset_ordering()', qr/ERROR:  42501: permission denied/, 'a reset by anybody');
+foreach my $way (@ways)
+{
+	is(outcome("SET fast_uuid.max_clock_lead = 0; SELECT fast_uuid_reset_ordering(); $near"), "\nt", "$way, a reset: the clock's time");
+	is(outcome("SET fast_uuid.max_clock_lead = 0; $near"), 't', "$way, a reset: for all sessions");
+	is(stats("horizon BETWEEN now() AND now() + interval '1 min'"), 't', "$way, a reset: the horizon is the clock's");
+	$greatest{postgres} = '';
+	exceed("$way, a reset", ids('SELECT uuidv7_fast()'));
+	next_life($way, 3600);
+	is(outcome("SET fast_uuid.max_clock_lead = '61 min'; SELECT uuidv7_fast_timestamp(uuidv7_fast()) < clock_timestamp() + interval '61 min'"),
+		't', "$way, a reset: the next life knows of nothing before it");
+	exceed("$way, a reset, in the next life", ids('SELECT uuidv7_fast()'));
+	ids(observe("horizon + interval '10 days'"));
+	next_life($way, 0);
+}
+
+# After a quick restart it is the clock that is waited for.  This one stands still
+# where it is put, and the horizon is a second ahead of that.
+is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'the clock\'s time');
+my $still = time() + 100;
+my @waiting;
+
+sub wait_in_sessions
+{
+	foreach my $sql (@_)
+	{
+		my $session = session();
+		$session->query_safe($parallel);
+		begin_query($session, $sql);
+		push @waiting, $session;
+	}
+
+	# One worker, or both.
+	$node->poll_query_until('postgres', "SELECT count(*) >= 3 FROM pg_stat_activity WHERE wait_event = 'Extension'")
+	  or BAIL_OUT('nobody waits');
+	return;
+}
+
+freeze_clock_at($node, $still);
+exceed('wait', ids('SELECT uuidv7_fast()'));
+end_life($node, 'fast');
+freeze_clock_at($node, $still + 0.3);
+begin_life($node);
+wait_in_sessions('SELECT uuidv7_fast()', 'SELECT uuidv7_fast_set(3)', 'SELECT max(uuidv7_fast()::text) FROM input');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+while (my $session = shift @waiting)
+{
+	is($session->query(''), '', 'wait, cancelled: no UUID');
+	like($session->{stderr}, qr/ERROR:  canceling statement due to user request/, 'wait, cancelled: the error');
+	$session->quit;
+}
+wait_in_sessions('SELECT uuidv7_fast()', 'SELECT uuidv7_fast_set(3)', 'SELECT uuidv7_fast() FROM input');
+freeze_clock_at($node, $still + 2);
+{
+	my @ids = sort map { split(/\n/, $_->query_safe('')) } @waiting;
+	$_->quit foreach @waiting;
+	is(scalar(@ids), 20004, 'wait: every session goes on');
+	exceed('wait', @ids);
+	is(stats("backward_steps = 0, largest_clock_lead < '1 ms'", 'instance'), 't|t', 'wait: never ahead of the clock, no backward step');
+}
+
+# One that runs, and statements that may take less than what is missing.  (While
+# libfaketime waits, PostgreSQL's timeouts are those of the true time.)
+$behind = 0;
+next_life('fast', 0);
+$node->safe_psql('postgres', 'CREATE DATABASE template');
+$node->safe_psql('template', 'CREATE EXTENSION fast_uuid');
+{
+	local $database = 'hurried';
+	my $almost_a_second_ahead = "SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 950000)";
+	my ($out, $err) = ('', '');
+	foreach (1 .. 20)
+	{
+		$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS hurried');
+		$node->safe_psql('postgres', 'CREATE DATABASE hurried TEMPLATE template');
+		($out, $err) = run("$almost_a_second_ahead; SET statement_timeout = '10 ms'; SELECT uuidv7_fast()");
+		last if $err ne '';
+	}
+	like($err, qr/ERROR:  57014: canceling statement due to statement timeout/, 'wait: ended by statement_timeout');
+	unlike($out, qr/-/, 'wait: ended by statement_timeout: no UUID');
+	my $horizon = stats('horizon');
+	is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) BETWEEN '$horizon' AND clock_timestamp()"), 't', 'wait: otherwise to the end');
+}
+
+# A database has a horizon of its own, its copy that of the other.
+exceed('a database', ids('SELECT uuidv7_fast()'));
+{
+	local $database = 'other';
+	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	$node->safe_psql('other', 'CREATE SCHEMA ids; CREATE EXTENSION fast_uuid SCHEMA ids; ALTER DATABASE other SET search_path = ids, public');
+	is(stats('horizon IS NULL'), 't', 'another database has a horizon of its own');
+	exceed('another database', ids('SELECT uuidv7_fast()'));
+}
+exceed('a database', ids(observe("horizon + interval '1 day'") . '; SELECT uuidv7_fast()'));
+next_life('immediate', 3600);
+{
+	local $database = 'other';
+	exceed('another database, in the next life', ids('SELECT uuidv7_fast()'));
+	is(stats("clock_lead < '2 h'", 'instance'), 't', 'the first one\'s UUIDs do not count there');
+}
+exceed('a database, in the next life', ids('SELECT uuidv7_fast()'));
+foreach my $strategy ('file_copy', 'wal_log')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $strategy TEMPLATE other STRATEGY $strategy; ALTER DATABASE $strategy SET search_path = ids, public");
+	$greatest{$strategy} = $greatest{other};
+}
+foreach my $databases ([ 'other', 'file_copy', 'wal_log' ], [ 'wal_log', 'file_copy', 'other' ])
+{
+	next_life('SIGKILL', 3600);
+	foreach my $name (@$databases)
+	{
+		local $database = $name;
+		exceed("in the next life, the database $name", ids('SELECT uuidv7_fast()'));
+	}
+}
+
+# The extension moves to another schema while a session goes on.
+{
+	local $database = 'other';
+	my $session = session();
+	exceed('in a schema', $session->query_safe('SELECT uuidv7_fast()'));
+	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid SET SCHEMA public');
+	exceed('in another schema, the same session', $session->query_safe('SELECT uuidv7_fast()'));
+	exceed('in another schema', ids('SELECT uuidv7_fast()'));
+	$session->quit;
+	next_life('SIGKILL', 3600);
+	exceed('in another schema, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# Without its sequence, and created again.
+my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires the sequence fast_uuid_horizon of the extension fast_uuid\n.*HINT:  Create the extension in this database again/s;
+{
+	local $database = 'other';
+	my $session = session();
+	exceed('an existing session', $session->query_safe('SELECT uuidv7_fast()'));
+	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid DROP SEQUENCE fast_uuid_horizon; DROP SEQUENCE fast_uuid_horizon');
+	refused("SELECT $_", $missing, "without the sequence, $_")
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	is($session->query('SELECT uuidv7_fast()'), '', 'without the sequence, an existing session: no UUID');
+	like($session->{stderr}, $missing, 'without the sequence, an existing session: the error');
+	$session->{stderr} = '';
+	is(stats('horizon IS NULL'), 't', 'without the sequence: there is no horizon');
+	is(outcome("SELECT uuidv7_fast_watermark() IS NOT NULL; SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast() IS NOT NULL"),
+		"t\nt", 'without the sequence: the rest works');
+	foreach my $before ('', 'BEGIN; SELECT uuidv7_fast()')
+	{
+		exceed('an existing session, in a transaction', $session->query_safe($before)) if $before;
+		$node->safe_psql('other', 'DROP EXTENSION fast_uuid; CREATE EXTENSION fast_uuid');
+		exceed('created again, an existing session', $session->query_safe('SELECT uuidv7_fast_set(10)'));
+		exceed('created again', ids('SELECT uuidv7_fast()'));
+	}
+	$session->quit;
+	next_life('SIGKILL', 3600);
+	exceed('created again, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# A sequence that a crash would empty.
+{
+	local $database = 'other';
+	my $unlogged = qr/ERROR:  55000: sequence "fast_uuid_horizon" is not logged\n.*HINT:  ALTER SEQUENCE fast_uuid_horizon SET LOGGED/s;
+	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET UNLOGGED');
+	refused('SELECT fast_uuid_reset_ordering()', $unlogged, 'an unlogged sequence');
+	foreach my $way (@ways)
+	{
+		next_life($way, 3600);
+		refused("SELECT $_", $unlogged, "$way, an unlogged sequence, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+	}
+	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET LOGGED');
+	exceed('logged again', ids('SELECT uuidv7_fast()'));
+}
+
+# Transactions that create the extension.
+{
+	local $database = 'fresh';
+	$node->safe_psql('postgres', 'CREATE DATABASE fresh');
+	exceed('created, and rolled back', ids('BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); ROLLBACK'));
+	refused('SELECT uuidv7_fast()', qr/ERROR:  42883: /, 'created, and rolled back');
+	exceed('created, and prepared', ids("BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); PREPARE TRANSACTION 'a'"));
+	next_life('SIGKILL', 3600);
+	$node->safe_psql('fresh', "COMMIT PREPARED 'a'");
+	exceed('prepared, and committed in the next life', ids('SELECT uuidv7_fast()'));
+	exceed('dropped, and rolled back', ids('BEGIN; DROP EXTENSION fast_uuid; ROLLBACK; SELECT uuidv7_fast()'));
+	next_life('SIGKILL', 3600);
+	exceed('dropped, and rolled back, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# A horizon that setval() restores, as a dump does: counts for the first UUID in this
+# life of the server, and later from when the horizon is moved.
+{
+	local $database = 'restored';
+	my $restore = "SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp() + interval '%s') * 1000000)::bigint)";
+	my ($previous, $horizon);
+	$node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template');
+	foreach my $ahead ('10 days', '12 days')
+	{
+		$previous = stats('horizon');
+		$node->safe_psql('restored', sprintf($restore, $ahead));
+		$horizon = stats('horizon');
+		ids(observe("timestamptz '$previous' - interval '499 ms'")) if $previous;
+		is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) >= '$horizon'"), 't', "restored, $ahead ahead: counts");
+	}
+	exceed('restored', ids('SELECT uuidv7_fast()'));
+	next_life('SIGKILL', 3600);
+	exceed('restored, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# No database takes a segment of shared memory, of which the server has some hundred.
+{
+	local $database = 'template';
+	my $segments = sub { return scalar(grep { !/\.\.?$/ } glob($node->data_dir . '/pg_dynshmem/*')) };
+	my $before = $segments->();
+	stats('horizon');
+	$node->safe_psql('template', 'SELECT uuidv7_fast_watermark()');
+	is($segments->(), $before, 'statistics and a watermark take no shared memory');
+	exceed('template', ids('SELECT uuidv7_fast()'));
+	is($segments->(), $before, 'nor does durable order');
+}
+
+# A standby behind a primary whose sessions write until it is promoted, and after;
+# and behind that another one.  Each has a clock that is an hour behind.
+my $standby  = PostgreSQL::Test::Cluster->new('standby');
+my $cascaded = PostgreSQL::Test::Cluster->new('cascaded');
+$node->backup('copy');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+set_clock_offset($standby, sprintf('%+d', -$behind - 3600));
+begin_life($standby);
+$cascaded->init_from_backup($node, 'copy');
+$cascaded->enable_streaming($standby);
+set_clock_offset($cascaded, sprintf('%+d', -$behind - 7200));
+begin_life($cascaded);
+
+sub write_rows
+{
+	my ($on) = @_;
+	return IPC::Run::start(
+		[
+			'psql', '-XqAt', '-d', $on->connstr('postgres'), '-c', $durable,
+			'-c', q{
+DO $$
+BEGIN
+  FOR i IN 1..1000000 LOOP
+    INSERT INTO made (id) VALUES (uuidv7_fast());
+    COMMIT;
+    INSERT INTO made (id) SELECT unnest(uuidv7_fast_array(10));
+    INSERT INTO made (id) SELECT uuidv7_fast_set(10);
+    COMMIT;
+    EXIT WHEN i % 10 = 0 AND EXISTS (SELECT FROM enough);
+  END LOOP;
+END $$}
+		],
+		'<', '/dev/null', '>&', \my $output, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+}
+
+sub greatest_row
+{
+	return $node->safe_psql('postgres', 'SELECT id FROM made ORDER BY id DESC LIMIT 1');
+}
+
+sub wait_for_rows
+{
+	my ($on, $after) = @_;
+	$on->poll_query_until('postgres', "SELECT count(*) > 1000 FROM made WHERE id > '$after'") or BAIL_OUT('no rows');
+	return;
+}
+
+my $recovery = qr/ERROR:  (?:55000: )?recovery is in progress\n.*DETAIL:  A standby cannot write the horizon of ordering "durable"\.\n.*HINT:  Generate on the primary/s;
+my $primary = $node;
+$node->safe_psql('postgres', 'CREATE TABLE enough ()');
+$node->safe_psql('file_copy', 'ALTER SEQUENCE fast_uuid_horizon SET UNLOGGED');
+my @writers = map { write_rows($primary) } 1 .. 3;
+wait_for_rows($cascaded, $greatest{postgres});
+{
+	local $node = $standby;
+	refused("SELECT $_", $recovery, "on a standby, $_")
+	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)',
+	  'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	is(stats('horizon IS NOT NULL'), 't', 'on a standby: the horizon is shown');
+	{
+		local $database = 'file_copy';
+		is(stats('horizon IS NULL'), 't', 'on a standby, an unlogged sequence: it has no horizon there');
+	}
+	my $session = session();
+	is($session->query('SELECT uuidv7_fast()'), '', 'on a standby, a session that stays: no UUID');
+	like($session->{stderr}, $recovery, 'on a standby, a session that stays: the error');
+	$session->{stderr} = '';
+
+	$standby->promote;
+	$greatest{postgres} = greatest_row();
+	cmp_ok($greatest{postgres}, 'gt', $node->safe_psql('postgres', 'SELECT uuidv7_fast_max(now())'), 'promoted: rows came whose time is ahead of the clock');
+	exceed('promoted, the session that stayed', $session->query_safe('SELECT uuidv7_fast()'));
+	exceed('promoted', ids('SELECT uuidv7_fast_set(1000)'));
+	$session->quit;
+
+	# And at once the next one.
+	push @writers, write_rows($standby);
+	wait_for_rows($cascaded, $greatest{postgres});
+	end_life($standby, 'immediate');
+}
+{
+	local $node = $cascaded;
+	refused('SELECT uuidv7_fast()', $recovery, 'on a cascaded standby');
+	$cascaded->promote;
+	$greatest{postgres} = greatest_row();
+	cmp_ok($greatest{postgres}, 'gt', $node->safe_psql('postgres', 'SELECT uuidv7_fast_max(now())'), 'promoted in turn: rows came whose time is ahead of the clock');
+	exceed('promoted in turn', ids('SELECT unnest(uuidv7_fast_array(1000))'));
+	next_life('SIGKILL', 7200);
+	exceed('promoted in turn, in the next life', ids('SELECT uuidv7_fast()'));
+	$cascaded->stop;
+}
+$primary->safe_psql('postgres', 'INSERT INTO enough DEFAULT VALUES');
+is(scalar(grep { IPC::Run::finish($_) } @writers), 3, 'the old primary wrote all the time');
+$primary->stop;
+
+# Where a transaction that creates the sequence writes nothing about it to the WAL.
+{
+	local $node   = PostgreSQL::Test::Cluster->new('minimal');
+	local $behind = 0;
+	$node->init;
+	$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_writer_delay = '10 s'\nautovacuum = off\n");
+	set_clock_offset($node, '+0');
+	begin_life($node);
+	foreach my $threshold ('0', '2 MB')
+	{
+		$database = 'threshold_' . substr($threshold, 0, 1);
+		$node->safe_psql('postgres', "CREATE DATABASE $database; ALTER DATABASE $database SET wal_skip_threshold = '$threshold'");
+		exceed("wal_level = minimal, skip $threshold: created", ids('BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); COMMIT'));
+		next_life('SIGKILL', 3600);
+		exceed("wal_level = minimal, skip $threshold: in the next life", ids('SELECT uuidv7_fast()'));
+		next_life('SIGKILL', 3600);
+		exceed("wal_level = minimal, skip $threshold: and in the one after", ids('SELECT uuidv7_fast()'));
+	}
+	$node->stop;
+}
+
+# The end of time, in the year 2554.
+{
+	local $node   = PostgreSQL::Test::Cluster->new('end');
+	local $behind = 0;
+	my $end   = 18_446_744_073;
+	my $range = qr/ERROR:  22008: time out of range for a generated UUID/;
+	$database = 'postgres';
+	$node->init;
+	freeze_clock_at($node, $end - 10);
+	begin_life($node);
+	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+	$greatest{postgres} = '';
+	exceed('ten seconds before the end', ids('SELECT uuidv7_fast_set(10)'));
+	my $horizon = stats('horizon');
+	foreach my $seconds (-1.5, -0.5, 0.5)
+	{
+		freeze_clock_at($node, $end + $seconds);
+		refused("SELECT $_", $range, "$seconds s from the end, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+		is($node->safe_psql('postgres', 'SELECT last_value FROM fast_uuid_horizon'),
+			$node->safe_psql('postgres', "SELECT (extract(epoch FROM timestamptz '$horizon') * 1000000)::bigint"), "$seconds s from the end: nothing is written");
+	}
+	end_life($node, 'SIGKILL');
+	freeze_clock_at($node, $end - 3600);
+	begin_life($node);
+	exceed('the clock returned, in the next life', ids('SELECT uuidv7_fast()'));
+
+	# A horizon that no clock has brought about; in nanoseconds the second one is 384
+	# of 65 bits.
+	foreach my $us ('9223372036854775807', '18446744073709552', $end . '000000', ($end - 1) . '000000')
+	{
+		end_life($node, 'fast');
+		set_clock_offset($node, '+0');
+		begin_life($node);
+		$node->safe_psql('postgres', "SELECT setval('fast_uuid_horizon', $us)");
+		refused("SELECT $_", $range, "a horizon of $us, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+		is($node->safe_psql('postgres', 'SELECT last_value FROM fast_uuid_horizon'), $us, "a horizon of $us: is kept");
+		is(outcome("SET fast_uuid.ordering = 'instance'; $near"), 't', "a horizon of $us: harms no other order");
+		is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", "a horizon of $us: a reset leads out");
+	}
+	$node->stop;
+}
+done_testing();

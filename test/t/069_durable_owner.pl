@@ -1,0 +1,79 @@
+# Durable order in a database whose owner is no superuser: he creates the extension,
+# dumps and restores the horizon, and cannot move the time of the instance by it.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('owner');
+$node->init;
+$node->start;
+if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
+{
+	$node->stop;
+	plan skip_all => 'durable order requires PostgreSQL 17';
+}
+$node->safe_psql('postgres',
+	'CREATE ROLE owner LOGIN; CREATE ROLE app LOGIN; CREATE DATABASE owned OWNER owner; CREATE EXTENSION fast_uuid');
+my $durable  = "SET fast_uuid.ordering = 'durable'";
+my $instance = "SET fast_uuid.ordering = 'instance'; SET fast_uuid.max_clock_lead = '2 s'";
+my $far      = "(extract(epoch FROM timestamptz '2300-01-01') * 1000000)::bigint";
+
+sub as_role
+{
+	my ($role, $database, $sql) = @_;
+	my ($code, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\n$sql", extra_params => [ '-U', $role ], on_error_stop => 0);
+	return "$out$err";
+}
+
+sub unharmed
+{
+	my ($name) = @_;
+	my ($code, $out, $err) = $node->psql('postgres', "$instance; SELECT uuidv7_fast() IS NOT NULL, uuidv7_fast_watermark() IS NOT NULL");
+	is("$out$err", 't|t', "$name: other databases go on by the clock");
+	return;
+}
+
+is(as_role('owner', 'owned', "CREATE EXTENSION fast_uuid; $durable; SELECT uuidv7_fast() IS NOT NULL"), 't', 'the owner creates it, and has the order');
+
+# A sequence of his own in the extension.
+foreach my $value ($far, -1, '9223372036854775807', '18446744073709551')
+{
+	is(as_role('owner', 'owned', qq{
+CREATE SEQUENCE mine MINVALUE -9223372036854775808; ALTER EXTENSION fast_uuid ADD SEQUENCE mine;
+SELECT setval('mine', $value) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL}),
+		"t\nt", "another sequence in the extension, $value: does not count");
+	unharmed("another sequence, $value");
+	$node->restart;
+	as_role('owner', 'owned', "$durable; SELECT uuidv7_fast(); SELECT uuidv7_fast_watermark()");
+	unharmed("another sequence, $value, after a restart");
+	as_role('owner', 'owned', 'ALTER EXTENSION fast_uuid DROP SEQUENCE mine; DROP SEQUENCE mine');
+}
+
+# The extension's, which he may set to restore a dump.
+like(as_role('owner', 'owned', "SELECT nextval('fast_uuid_horizon')"), qr/ERROR:  2200H: nextval: reached maximum value/, 'nextval() does not move it');
+my $set = "SELECT setval('fast_uuid_horizon', %s) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL";
+is(as_role('owner', 'owned', sprintf($set, "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 500000")), "t\nt",
+	'half a second ahead: believed');
+like(as_role('owner', 'owned', sprintf($set, $far)),
+	qr/^t\n.*ERROR:  55000: the horizon of ordering "durable" is too far ahead of the clock\n.*HINT:  If it is right, revoke the privilege/s, 'far ahead: refused');
+unharmed('far ahead');
+like(as_role('owner', 'owned', 'SELECT uuidv7_fast_watermark()'), qr/ERROR:  55000: the horizon/, 'far ahead: no watermark either');
+like(as_role('owner', 'owned', sprintf($set, '9223372036854775807')), qr/ERROR:  2200[38]|ERROR:  55000/, 'beyond the end: refused');
+unharmed('beyond the end');
+is($node->safe_psql('owned', "$durable; SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast() IS NOT NULL"), "\nt", 'a reset returns to the clock');
+
+# A common grant.
+$node->safe_psql('postgres', 'GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO app');
+like(as_role('app', 'postgres', sprintf($set, $far)), qr/ERROR:  55000: the horizon/, 'GRANT ALL ON ALL SEQUENCES: refused');
+unharmed('GRANT ALL ON ALL SEQUENCES');
+
+# Where only superusers can, they are believed.
+$node->safe_psql('postgres', 'REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM app');
+is($node->safe_psql('postgres', sprintf($set, "(extract(epoch FROM now() + interval '1 hour') * 1000000)::bigint")
+		. "; SELECT clock_lead > '59 min' FROM fast_uuid_stats() WHERE name = 'instance'"), "t\nt\nt", 'only superusers can set it: an hour is believed');
+$node->stop;
+done_testing();
