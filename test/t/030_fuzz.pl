@@ -22,7 +22,9 @@ my $array_max = 67_108_862;
 diag("FUZZ_SEED=$seed");
 
 my @sources  = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
-my @settings = qw(source allowed_sources ordering buffer_size vdso seed max_clock_lead);
+my @settings = qw(source allowed_sources ordering required_ordering buffer_size vdso seed max_clock_lead);
+
+my $durable;                               # whether the server has that order
 
 sub pick { return $_[ rand @_ ] }
 sub digits { return join '', map { int rand 10 } 1 .. $_[0] }
@@ -123,7 +125,7 @@ sub setting_value
 	  ? join(pick(',', ', '), @sources[0, map { 1 + int rand 3 } 1 .. 3])
 	  : join(pick(',', ', ', ' ', ',,'), map { pick('', '"') . nearly(pick(@sources)) . pick('', '"') } 1 .. 1 + int rand 4)
 	  if $name eq 'allowed_sources';
-	return nearly(pick('session', 'instance')) if $name eq 'ordering';
+	return nearly(pick('session', 'instance', $durable ? 'durable' : ())) if $name =~ /ordering$/;
 	return nearly(pick('on', 'off', 'true', 'false', 'yes', 'no', '0', '1')) if $name eq 'vdso';
 	return pick('', digits(1 + int rand 21), '18446744073709551615', '18446744073709551616', '0xffffffffffffffff',
 		'0x10000000000000000', '0x', '-1', '+1', ' 1', '0X0' . digits(int rand 17), '0x' . '0' x 20 . 'aF', '1e3', nearly('0x1f'))
@@ -159,6 +161,7 @@ my $node = PostgreSQL::Test::Cluster->new('fuzz');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\ntimezone = 'UTC'\nlog_statement = none");
 $node->start;
+$durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 my $postmaster = slurp_file($node->data_dir . '/postmaster.pid');
 $node->safe_psql('postgres', 'CREATE ROLE plain');
 

@@ -44,9 +44,9 @@ DECLARE
 BEGIN
   reasons := '{}';
   certain := true;
-  IF setting <> ALL ('{source,allowed_sources,ordering,buffer_size,vdso,seed,max_clock_lead}') THEN
+  IF setting <> ALL ('{source,allowed_sources,ordering,required_ordering,buffer_size,vdso,seed,max_clock_lead}') THEN
     reasons := '{42602,42704}';
-  ELSIF setting IN ('allowed_sources', 'seed') AND NOT superuser THEN
+  ELSIF setting IN ('allowed_sources', 'seed', 'required_ordering') AND NOT superuser THEN
     reasons := '{42501}';
   ELSIF value IS NULL THEN
     NULL;                       -- RESET
@@ -56,8 +56,8 @@ BEGIN
     ELSIF lower(value COLLATE "C") <> ALL (allowed()) THEN
       reasons := '{42501}';
     END IF;
-  ELSIF setting = 'ordering' THEN
-    IF lower(value COLLATE "C") NOT IN ('session', 'instance') THEN
+  ELSIF setting IN ('ordering', 'required_ordering') THEN
+    IF lower(value COLLATE "C") NOT IN ('session', 'instance', 'durable') THEN
       reasons := '{22023}';
     END IF;
   ELSIF setting = 'seed' THEN
@@ -82,7 +82,8 @@ CREATE FUNCTION allowed() RETURNS text[] LANGUAGE sql AS $$
 -- Are all settings what they can be?
 CREATE FUNCTION settings_are_sound() RETURNS boolean LANGUAGE sql AS $$
   SELECT current_setting('fast_uuid.source') IN ('openssl', 'getrandom', 'urandom', 'xorshift128+')
-     AND current_setting('fast_uuid.ordering') IN ('session', 'instance')
+     AND current_setting('fast_uuid.ordering') IN ('session', 'instance', 'durable')
+     AND current_setting('fast_uuid.required_ordering') IN ('session', 'instance', 'durable')
      AND current_setting('fast_uuid.vdso') IN ('on', 'off')
      AND pg_size_bytes(regexp_replace(current_setting('fast_uuid.buffer_size'), '([0-9])B', '\1 bytes')) BETWEEN 0 AND 65536
      AND current_setting('fast_uuid.max_clock_lead') ~ '^(-1|0|[1-9][0-9]*(ms|s|min|h|d))$'
@@ -176,7 +177,7 @@ BEGIN
       WHEN 'setting' THEN 'SELECT set_config(%2$s, %1$L, ' || (c.n % 3 = 0) || ')'
       WHEN 'sources' THEN 'SELECT count(*) = 4 AND count(*) FILTER (WHERE current) = 1
                               AND bool_and(allowed = (name = ANY (allowed()))) FROM fast_uuid_sources()'
-      WHEN 'stats' THEN 'SELECT count(*) = 6 AND bool_and(bytes BETWEEN 8 * refills AND 65536 * refills) FROM fast_uuid_stats()'
+      WHEN 'stats' THEN 'SELECT count(*) = 7 AND bool_and(bytes BETWEEN 8 * refills AND 65536 * refills) FROM fast_uuid_stats()'
       WHEN 'reset' THEN 'SELECT fast_uuid_reset_ordering()'
       WHEN 'benchmark' THEN 'SELECT count(*) FROM fast_uuid_benchmark(%1$L) WHERE ns_per_request > 0'
     END;
