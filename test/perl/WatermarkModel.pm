@@ -1,5 +1,5 @@
-# A model of the low watermark's protocol, and a search through every state that
-# its interleavings reach.
+# A model of the low watermark's protocol, of which test/perl/StateSearch.pm goes
+# through every state that its interleavings reach.
 #
 # A state is a string of bytes, one for each variable.  A step of an actor is
 # atomic; between two of them any other actor can take any number of its own.
@@ -23,6 +23,7 @@ use warnings;
 
 use Exporter qw(import);
 use List::Util qw(min max uniqnum);
+use StateSearch;
 
 our @EXPORT = qw(explore);
 
@@ -82,7 +83,7 @@ my (%config, %protocol);
 my (@writers, @prepared, @readers);              # where their variables are
 my (@ids_of, %worker_of, %prepared_of, @slots, @read, %read_at);
 my ($state, @v);                                 # as a string, and its variables
-my (@next, $violation);                          # of its steps, the latest step's last
+my (@next, $violation);                          # of its steps; the last one's, what it breaks
 
 # A next state is this one with other values of these variables.
 sub becomes
@@ -483,68 +484,27 @@ sub set_up
 	return (pack('C*', @first), \@names, \@step_names, @actors);
 }
 
-# What has changed on the way to a state, one line a step.
-sub trace
-{
-	my ($parent, $names, $step_names, $to) = @_;
-	my @lines;
-	while (defined(my $from = $parent->{$to}))
-	{
-		my @before = unpack 'C*', $from;
-		my @after = unpack 'C*', $to;
-		my @changed = grep { $before[$_] != $after[$_] } 0 .. $#after;
-		my $value = sub { $step_names->[ $_[0] ] ? "\"$step_names->[$_[0]][$_[1]]\"" : $_[1] };
-		unshift @lines,
-		  join(', ', map { "$names->[$_] " . $value->($_, $before[$_]) . ' -> ' . $value->($_, $after[$_]) } @changed);
-		$to = $from;
-	}
-	return @lines;
-}
-
 # explore(\%configuration, MUTATION...): how many states there are.  If the promise
 # is broken the search ends with what breaks it, and a shortest way there.
 sub explore
 {
 	my ($config, %mutation) = @_;
 	my ($first, $names, $step_names, @actors) = set_up($config, \%mutation);
-	my %parent = ($first => undef);
-	my @states = ($first);
 
 	undef $violation;
-	while (@states)
-	{
-		my @found;
-		foreach (@states)
+	my $steps = sub {
+		($state) = @_;
+		@v = unpack 'C*', $state;
+		@next = ();
+		foreach my $actor (@actors)
 		{
-			$state = $_;
-			@v = unpack 'C*', $state;
-			my $moves;
-			foreach my $actor (@actors)
-			{
-				@next = ();
-				$actor->();
-				$moves ||= @next;
-				foreach my $next (@next)
-				{
-					next if exists $parent{$next};
-					$parent{$next} = $state;
-					push @found, $next;
-				}
-				last if defined $violation;
-			}
-			check_end() unless $moves;
-			next unless defined $violation;
-
-			# This step need not have been the first that led there.
-			$parent{ $next[-1] } = $state if @next;
-			return {
-				states => scalar keys %parent,
-				violation => $violation,
-				trace => [ trace(\%parent, $names, $step_names, @next ? $next[-1] : $state) ] };
+			$actor->();
+			last if defined $violation;
 		}
-		@states = @found;
-	}
-	return { states => scalar keys %parent };
+		check_end() unless @next;
+		return ($violation, @next);
+	};
+	return search($first, $steps, $names, $step_names);
 }
 
 1;

@@ -1,0 +1,183 @@
+# Durable order and what can be done to its horizon: databases and their copies, the
+# extension moved, dropped and created again, a sequence that is missing or not
+# logged, transactions that do not commit, a horizon that is restored, WAL that
+# leaves things out.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use DurableNode;
+use FakeClock;
+use Lives;
+
+require_fake_clock();
+
+my @ways = ('fast', 'immediate', 'SIGKILL');
+new_durable_node() or plan(skip_all => 'durable order requires PostgreSQL 17 or later');
+exceed('the first life', ids('SELECT uuidv7_fast()'));
+$node->safe_psql('postgres', 'CREATE DATABASE template');
+$node->safe_psql('template', 'CREATE EXTENSION fast_uuid');
+
+# A database has a horizon of its own, its copy that of the other.
+exceed('a database', ids('SELECT uuidv7_fast()'));
+{
+	local $database = 'other';
+	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	$node->safe_psql('other', 'CREATE SCHEMA ids; CREATE EXTENSION fast_uuid SCHEMA ids; ALTER DATABASE other SET search_path = ids, public');
+	is(stats('horizon IS NULL'), 't', 'another database has a horizon of its own');
+	exceed('another database', ids('SELECT uuidv7_fast()'));
+}
+exceed('a database', ids(observe("horizon + interval '1 day'") . '; SELECT uuidv7_fast()'));
+next_life('immediate', 3600);
+{
+	local $database = 'other';
+	exceed('another database, in the next life', ids('SELECT uuidv7_fast()'));
+	is(stats("clock_lead < '2 h'", 'instance'), 't', 'the first one\'s UUIDs do not count there');
+}
+exceed('a database, in the next life', ids('SELECT uuidv7_fast()'));
+foreach my $strategy ('file_copy', 'wal_log')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $strategy TEMPLATE other STRATEGY $strategy; ALTER DATABASE $strategy SET search_path = ids, public");
+	$greatest{$strategy} = $greatest{other};
+}
+foreach my $databases ([ 'other', 'file_copy', 'wal_log' ], [ 'wal_log', 'file_copy', 'other' ])
+{
+	next_life('SIGKILL', 3600);
+	foreach my $name (@$databases)
+	{
+		local $database = $name;
+		exceed("in the next life, the database $name", ids('SELECT uuidv7_fast()'));
+	}
+}
+
+# The extension moves to another schema while a session goes on.
+{
+	local $database = 'other';
+	my $session = session();
+	exceed('in a schema', $session->query_safe('SELECT uuidv7_fast()'));
+	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid SET SCHEMA public');
+	exceed('in another schema, the same session', $session->query_safe('SELECT uuidv7_fast()'));
+	exceed('in another schema', ids('SELECT uuidv7_fast()'));
+	$session->quit;
+	next_life('SIGKILL', 3600);
+	exceed('in another schema, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# Without its sequence, and created again.
+my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires the sequence fast_uuid_horizon of the extension fast_uuid\n.*HINT:  Create the extension in this database again/s;
+{
+	local $database = 'other';
+	my $session = session();
+	exceed('an existing session', $session->query_safe('SELECT uuidv7_fast()'));
+	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid DROP SEQUENCE fast_uuid_horizon; DROP SEQUENCE fast_uuid_horizon');
+	refused("SELECT $_", $missing, "without the sequence, $_")
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	is($session->query('SELECT uuidv7_fast()'), '', 'without the sequence, an existing session: no UUID');
+	like($session->{stderr}, $missing, 'without the sequence, an existing session: the error');
+	$session->{stderr} = '';
+	is(stats('horizon IS NULL'), 't', 'without the sequence: there is no horizon');
+	is(outcome("SELECT uuidv7_fast_watermark() IS NOT NULL; SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast() IS NOT NULL"),
+		"t\nt", 'without the sequence: the rest works');
+	foreach my $before ('', 'BEGIN; SELECT uuidv7_fast()')
+	{
+		exceed('an existing session, in a transaction', $session->query_safe($before)) if $before;
+		$node->safe_psql('other', 'DROP EXTENSION fast_uuid; CREATE EXTENSION fast_uuid');
+		exceed('created again, an existing session', $session->query_safe('SELECT uuidv7_fast_set(10)'));
+		exceed('created again', ids('SELECT uuidv7_fast()'));
+	}
+	$session->quit;
+	next_life('SIGKILL', 3600);
+	exceed('created again, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# A sequence that a crash would empty.
+{
+	local $database = 'other';
+	my $unlogged = qr/ERROR:  55000: sequence "fast_uuid_horizon" is not logged\n.*HINT:  ALTER SEQUENCE fast_uuid_horizon SET LOGGED/s;
+	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET UNLOGGED');
+	refused('SELECT fast_uuid_reset_ordering()', $unlogged, 'an unlogged sequence');
+	foreach my $way (@ways)
+	{
+		next_life($way, 3600);
+		refused("SELECT $_", $unlogged, "$way, an unlogged sequence, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+	}
+	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET LOGGED');
+	exceed('logged again', ids('SELECT uuidv7_fast()'));
+}
+
+# Transactions that create the extension.
+{
+	local $database = 'fresh';
+	$node->safe_psql('postgres', 'CREATE DATABASE fresh');
+	exceed('created, and rolled back', ids('BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); ROLLBACK'));
+	refused('SELECT uuidv7_fast()', qr/ERROR:  42883: /, 'created, and rolled back');
+	exceed('created, and prepared', ids("BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); PREPARE TRANSACTION 'a'"));
+	next_life('SIGKILL', 3600);
+	$node->safe_psql('fresh', "COMMIT PREPARED 'a'");
+	exceed('prepared, and committed in the next life', ids('SELECT uuidv7_fast()'));
+	exceed('dropped, and rolled back', ids('BEGIN; DROP EXTENSION fast_uuid; ROLLBACK; SELECT uuidv7_fast()'));
+	next_life('SIGKILL', 3600);
+	exceed('dropped, and rolled back, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# A horizon that setval() restores, as a dump does: counts for the first UUID in this
+# life of the server, and later from when the horizon is moved.
+{
+	local $database = 'restored';
+	my $restore = "SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp() + interval '%s') * 1000000)::bigint)";
+	my ($previous, $horizon);
+	$node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template');
+	foreach my $ahead ('10 days', '12 days')
+	{
+		$previous = stats('horizon');
+		$node->safe_psql('restored', sprintf($restore, $ahead));
+		$horizon = stats('horizon');
+		ids(observe("timestamptz '$previous' - interval '499 ms'")) if $previous;
+		is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) >= '$horizon'"), 't', "restored, $ahead ahead: counts");
+	}
+	exceed('restored', ids('SELECT uuidv7_fast()'));
+	next_life('SIGKILL', 3600);
+	exceed('restored, in the next life', ids('SELECT uuidv7_fast()'));
+}
+
+# No database takes a segment of shared memory, of which the server has some hundred.
+{
+	local $database = 'template';
+	my $segments = sub { return scalar(grep { !/\.\.?$/ } glob($node->data_dir . '/pg_dynshmem/*')) };
+	my $before = $segments->();
+	stats('horizon');
+	$node->safe_psql('template', 'SELECT uuidv7_fast_watermark()');
+	is($segments->(), $before, 'statistics and a watermark take no shared memory');
+	exceed('template', ids('SELECT uuidv7_fast()'));
+	is($segments->(), $before, 'nor does durable order');
+}
+
+$node->stop;
+
+# Where a transaction that creates the sequence writes nothing about it to the WAL.
+{
+	local $node   = PostgreSQL::Test::Cluster->new('minimal');
+	local $behind = 0;
+	$node->init;
+	$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_writer_delay = '10 s'\nautovacuum = off\n");
+	set_clock_offset($node, '+0');
+	begin_life($node);
+	foreach my $threshold ('0', '2 MB')
+	{
+		$database = 'threshold_' . substr($threshold, 0, 1);
+		$node->safe_psql('postgres', "CREATE DATABASE $database; ALTER DATABASE $database SET wal_skip_threshold = '$threshold'");
+		exceed("wal_level = minimal, skip $threshold: created", ids('BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); COMMIT'));
+		next_life('SIGKILL', 3600);
+		exceed("wal_level = minimal, skip $threshold: in the next life", ids('SELECT uuidv7_fast()'));
+		next_life('SIGKILL', 3600);
+		exceed("wal_level = minimal, skip $threshold: and in the one after", ids('SELECT uuidv7_fast()'));
+	}
+	$node->stop;
+}
+
+done_testing();
