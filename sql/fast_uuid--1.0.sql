@@ -109,7 +109,7 @@ BEGIN
 END $$;
 
 COMMENT ON SEQUENCE fast_uuid_horizon IS
-'time up to which UUIDs may have been generated under durable order, in microseconds since 1970; not to be set by hand';
+'time up to which UUIDs may have been generated under durable order, in microseconds since 1970-01-01 UTC; do not change';
 
 SELECT pg_catalog.pg_extension_config_dump('fast_uuid_horizon', '');
 
@@ -128,7 +128,7 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED
 SUPPORT uuidv7_fast_watermark_support;
 
 COMMENT ON FUNCTION uuidv7_fast_watermark() IS
-'bound below which every UUID of instance order belongs to a transaction that has ended';
+'bound below which every UUID of instance or durable order belongs to a transaction that has ended';
 
 CREATE FUNCTION fast_uuid_observe(id uuid)
 RETURNS void
@@ -138,7 +138,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 REVOKE ALL ON FUNCTION fast_uuid_observe(uuid) FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_observe(uuid) IS
-'make further UUIDs greater than this one of another generator';
+'make further UUIDs greater than this version 7 UUID, which can be from any generator';
 
 -- For the DBA.  These look at the session that calls them, and a parallel worker
 -- is another one.
@@ -162,7 +162,7 @@ AS 'MODULE_PATHNAME', 'fast_uuid_stats'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics: random bytes fetched by this session, and backward steps of the clock';
+'statistics: random bytes fetched by this session, backward steps of the clock, the watermark and what holds it back, the horizon';
 
 CREATE FUNCTION fast_uuid_clock(
   OUT resolution_ns integer, OUT coarse_resolution_ns integer, OUT clock_source text,
@@ -183,7 +183,7 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
-'return to the clock: forget the latest value of the session, under instance order also that of the instance';
+'return to the clock: forget the latest UUID of the session, under instance and durable order that of the instance, under durable order also the horizon';
 
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,

@@ -73,7 +73,7 @@ fuuid_clock_fail(int clock_errno)
 	ereport(ERROR,
 			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
 			 errmsg("time out of range for a generated UUID"),
-			 errdetail("The system clock, and the time after that of the latest UUID, must lie between the years 1970 and 2554.")));
+			 errdetail("The system clock and the time of the next UUID must be between the years 1970 and 2554.")));
 }
 
 /*
@@ -91,6 +91,6 @@ fuuid_clock_check_lead(uint64 lead_ns)
 			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest UUID; the limit is %d ms.",
 					   lead_ns / FUUID_NS_PER_MS, fuuid_max_clock_lead),
 			 errhint("Wait until the clock has caught up, raise fast_uuid.max_clock_lead, "
-					 "or call fast_uuid_reset_ordering(), under the same fast_uuid.ordering, "
+					 "or call fast_uuid_reset_ordering() with the same setting of fast_uuid.ordering "
 					 "to give up the order with earlier UUIDs.")));
 }

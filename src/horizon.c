@@ -182,8 +182,9 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
 	if (horizon->sequence->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" is not logged", FUUID_HORIZON_NAME),
-				 errhint("ALTER SEQUENCE %s SET LOGGED.", FUUID_HORIZON_NAME)));
+				 errmsg("sequence \"%s\" is unlogged", FUUID_HORIZON_NAME),
+				 errdetail("A crash would reset the horizon of ordering \"durable\"."),
+				 errhint("Use ALTER SEQUENCE ... SET LOGGED.")));
 
 	horizon->buffer = ReadBuffer(horizon->sequence, 0);
 	if (wait)

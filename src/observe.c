@@ -30,7 +30,7 @@ fast_uuid_observe(PG_FUNCTION_ARGS)
 	if (!fuuid_uuid_is_v7(uuid))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("not a version 7 UUID: %s",
+				 errmsg("UUID \"%s\" is not a version 7 UUID",
 						DatumGetCString(DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(0))))));
 	if (unix_ms >= FUUID_CLOCK_END_S * FUUID_MS_PER_S)
 		fuuid_clock_fail(0);

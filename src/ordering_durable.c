@@ -90,12 +90,14 @@ fuuid_durable_require(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("recovery is in progress"),
 				 errdetail("A standby cannot write the horizon of ordering \"durable\"."),
-				 errhint("Generate on the primary, or set fast_uuid.ordering to \"instance\" or \"session\".")));
+				 errhint("Generate UUIDs on the primary, or lower fast_uuid.ordering and fast_uuid.required_ordering "
+						 "to \"instance\" or \"session\".")));
 	if (!find_sequence())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("ordering \"durable\" requires the sequence %s of the extension fast_uuid", FUUID_HORIZON_NAME),
-				 errhint("Create the extension in this database again, or set fast_uuid.ordering to \"instance\" or \"session\".")));
+				 errmsg("ordering \"durable\" requires sequence \"%s\" of extension \"fast_uuid\"", FUUID_HORIZON_NAME),
+				 errdetail("The sequence does not exist, is not a member of the extension, or is not owned by a superuser."),
+				 errhint("Restore the sequence or its owner, or drop and re-create the extension, which discards the horizon.")));
 	fuuid_shared_require();
 }
 
@@ -145,12 +147,12 @@ check_foreign(const Horizon *horizon, HorizonValue value)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the horizon of ordering \"durable\" is too far ahead of the clock"),
-			 errdetail("It is ahead by " UINT64_FORMAT " ms, and was set by setval(), as a restored dump does, "
-					   "on a sequence on which others than superusers have the UPDATE privilege.",
+			 errmsg("horizon of ordering \"durable\" is too far ahead of the clock"),
+			 errdetail("The horizon is " UINT64_FORMAT " ms ahead of the clock. It was set by setval(), "
+					   "and a role other than a superuser has the UPDATE privilege on the sequence.",
 					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS),
-			 errhint("If it is right, revoke the privilege: REVOKE UPDATE ON SEQUENCE %s FROM the role. "
-					 "Otherwise call fast_uuid_reset_ordering() under ordering \"durable\".", FUUID_HORIZON_NAME)));
+			 errhint("If the value is correct, revoke the UPDATE privilege on sequence \"%s\". Otherwise, call "
+					 "fast_uuid_reset_ordering() with fast_uuid.ordering set to \"durable\".", FUUID_HORIZON_NAME)));
 }
 
 /*
@@ -239,6 +241,15 @@ wait_for_clock(void)
 }
 
 /*
+ * Is there half a stride left beyond a nanosecond that was reserved in this epoch?
+ */
+static inline bool
+is_well_covered(uint64 last_ns, uint64 epoch)
+{
+	return covered_epoch == epoch && last_ns + STRIDE_NS / 2 <= covered_ns;
+}
+
+/*
  * Let values up to this nanosecond, reserved in this epoch, be handed out; moves
  * the horizon ahead if need be.  False: they do not count, because this backend
  * knew of no horizon when it reserved them, the instance was reset, or another
@@ -247,11 +258,9 @@ wait_for_clock(void)
 bool
 fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 {
-	bool		looked = covered_ns != 0 && covered_epoch == epoch;
-
-	if (likely(looked && last_ns + STRIDE_NS / 2 <= covered_ns))
+	bool		looked = covered_ns != 0 && covered_epoch == epoch;	if (is_well_covered(last_ns, epoch))
 		return true;
-	fuuid_durable_require();
+fuuid_durable_require();
 	if (!looked)
 		wait_for_clock();
 	return move_horizon(last_ns, epoch, !looked || last_ns > covered_ns) && looked;
@@ -271,9 +280,10 @@ fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch)
  */
 void
 fuuid_durable_reserve(struct timespec *now, uint32 count)
-{
-	fuuid_instance_reserve(now, count);
-	while (!fuuid_durable_cover(fuuid_ns_of_time(now) + (count - 1), fuuid_instance_own_epoch))
+{	fuuid_instance_reserve(now, count);
+	if (likely(is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)))
+		return;
+	while (!fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
 	{
 		fuuid_clock_read(now);
 		fuuid_instance_reserve(now, count);
@@ -316,7 +326,7 @@ fuuid_durable_require(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("ordering \"durable\" requires PostgreSQL 17 or later"),
-			 errhint("Set fast_uuid.ordering to \"instance\" or \"session\".")));
+			 errhint("Lower fast_uuid.ordering and fast_uuid.required_ordering to \"instance\" or \"session\".")));
 }
 
 void

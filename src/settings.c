@@ -45,7 +45,7 @@ fuuid_setting_warn_of_mistake(const char *setting, const char *value, const char
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid value for parameter \"%s\": \"%s\"", setting, value),
 			 errdetail("%s", detail),
-			 errhint("Until it is corrected, calls raise an error.")));
+			 errhint("Correct the value; until then, calls raise an error.")));
 }
 
 /*
@@ -133,7 +133,7 @@ fuuid_settings_init(void)
 
 	/* Before the source, which is checked against it. */
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
-							   "Entropy sources that may be used.",
+							   "Sets the entropy sources that may be used.",
 							   "A comma-separated list of names. Any other source is refused, by fast_uuid.source and as an argument. "
 							   "A list with a wrong name allows nothing. "
 							   "Does not change fast_uuid.source: set that to an allowed one.",
@@ -143,7 +143,7 @@ fuuid_settings_init(void)
 							   fuuid_allowed_check, fuuid_allowed_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.source",
-							   "Entropy source of generated UUIDs.",
+							   "Sets the entropy source of generated UUIDs.",
 							   "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
 							   "\"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
 							   &fuuid_source_text,
@@ -152,7 +152,7 @@ fuuid_settings_init(void)
 							   fuuid_source_check, fuuid_source_assign, fuuid_source_show);
 
 	DefineCustomIntVariable("fast_uuid.buffer_size",
-							"Random bytes fetched ahead from an entropy source.",
+							"Sets how many random bytes are fetched ahead from an entropy source.",
 							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, "
 							"each further one twice as large, up to this size. "
 							"0 disables the buffer: each UUID asks the source.",
@@ -170,7 +170,7 @@ fuuid_settings_init(void)
 							 NULL, vdso_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.seed",
-							   "64-bit seed of \"xorshift128+\".",
+							   "Sets the 64-bit seed of \"xorshift128+\".",
 							   "For reproducible test data: anyone who knows the seed knows the "
 							   "random bits, and two sessions with the same seed draw the same. Taken from "
 							   "SET alone, not from a file, a database or a role. "
@@ -181,28 +181,31 @@ fuuid_settings_init(void)
 							   fuuid_seed_check, fuuid_seed_assign, NULL);
 
 	DefineCustomStringVariable("fast_uuid.required_ordering",
-							   "The least order of generated UUIDs, whatever fast_uuid.ordering says.",
-							   "The wider one of the two is in force.",
+							   "Sets the minimum order of generated UUIDs.",
+							   "The wider of this and fast_uuid.ordering is in force: \"session\", \"instance\" or "
+							   "\"durable\", from the narrowest to the widest.",
 							   &fuuid_required_ordering_text,
 							   "session",
 							   PGC_SUSET, flag,
 							   fuuid_required_ordering_check, fuuid_required_ordering_assign, fuuid_required_ordering_show);
 
 	DefineCustomStringVariable("fast_uuid.ordering",
-							   "Sessions among which generated UUIDs are monotonic.",
-							   "\"session\": the UUIDs of this session. \"instance\": those of all sessions that use "
-							   "this value or the next; before PostgreSQL 17 it requires fast_uuid in shared_preload_libraries. "
-							   "\"durable\": also after a restart, crash or fail-over; requires PostgreSQL 17 or later.",
+							   "Sets the scope within which generated UUIDs are monotonic.",
+							   "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" "
+							   "or \"durable\"; before PostgreSQL 17 it requires fast_uuid in shared_preload_libraries. "
+							   "\"durable\": in each database also across restarts, crashes and failovers; requires "
+							   "PostgreSQL 17 or later.",
 							   &fuuid_ordering_text,
 							   "session",
 							   PGC_USERSET, flag,
 							   fuuid_ordering_check, fuuid_ordering_assign, fuuid_ordering_show);
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
-							"How far the time in new UUIDs may be ahead of a clock that stepped backwards.",
-							"After a backward step generated UUIDs continue from the latest one. An error "
-							"is raised if they would be ahead of the clock by more than this, and by at least "
-							"a millisecond. -1 disables the limit.",
+							"Sets how far the time in new UUIDs may be ahead of the clock.",
+							"After a backward step, new UUIDs continue from the latest one. An error is raised "
+							"if they would be ahead of the clock by more than this, and by at least a "
+							"millisecond. The same limit applies to fast_uuid_observe(). -1 disables the limit, "
+							"but for fast_uuid_observe() means one second.",
 							&fuuid_max_clock_lead,
 							-1, -1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS | flag,

@@ -98,13 +98,13 @@ uuidv7_fast_watermark(PG_FUNCTION_ARGS pg_attribute_unused())
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("recovery is in progress"),
-				 errhint("Call uuidv7_fast_watermark() on the primary.")));
+				 errmsg("cannot execute %s during recovery", "uuidv7_fast_watermark()"),
+				 errhint("Call it on the primary.")));
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("uuidv7_fast_watermark() requires isolation level READ COMMITTED"),
-				 errdetail("This transaction's snapshot is older than the watermark would be, and does not show all rows below it.")));
+				 errdetail("This transaction's snapshot is older than the watermark would be, and might not show all rows below it.")));
 	fuuid_shared_require();
 
 	return UUIDPGetDatum(fuuid_watermark_uuid(advance_watermark()));
@@ -168,7 +168,7 @@ uuidv7_fast_watermark_support(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("uuidv7_fast_watermark() cannot be called in a statement that reads a table"),
-				 errdetail("The statement's snapshot is older than the watermark, and does not show all rows below it."),
+				 errdetail("The statement's snapshot is older than the watermark, and might not show all rows below it."),
 				 errhint("Call it in a statement of its own, and read the table in the next one.")));
 	PG_RETURN_POINTER(NULL);
 }

@@ -39,7 +39,7 @@ sub refused
 
 if ($version < 170000)
 {
-	refused('SELECT uuidv7_fast_watermark()', qr/ERROR:  55000: ordering "instance" requires fast_uuid in shared_preload_libraries/,
+	refused('SELECT uuidv7_fast_watermark()', qr/ERROR:  55000: fast_uuid must be loaded via "shared_preload_libraries"/,
 		'without shared memory');
 	is($node->safe_psql('postgres', "SELECT watermark IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
 		't', 'without shared memory there is none in the statistics');
@@ -206,6 +206,8 @@ foreach my $function ('uuidv7_fast()', 'hidden()')
 }
 
 # Prepared transactions, finished by another session, before and after a restart.
+my ($first_prepared) = slurp_file('doc/recipes.md') =~ /^(SELECT p\.gid, .*?);$/ms or die 'no such recipe';
+$first_prepared =~ s/p\.gid, .*/p.gid/;
 foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 {
 	foreach my $end ('COMMIT', 'ROLLBACK')
@@ -218,6 +220,7 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 		is(watermark(), $held, "prepared, $restart, $end: holds the watermark back");
 		my $later = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
 		is(stats('held_back_by, held_back_for IS NULL'), '0|t', "prepared, $restart, $end: shown as process 0");
+		is($node->safe_psql('postgres', $first_prepared), 'it', "prepared, $restart, $end: found as doc/recipes.md says");
 		$session->quit;
 		if ($restart eq 'SIGKILL')
 		{
@@ -309,7 +312,7 @@ $node->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->start;
-refused('SELECT uuidv7_fast_watermark()', qr/ERROR:  55000: recovery is in progress\n.*HINT:  Call uuidv7_fast_watermark\(\) on the primary/s, 'on a standby', $standby);
+refused('SELECT uuidv7_fast_watermark()', qr/ERROR:  55000: cannot execute uuidv7_fast_watermark\(\) during recovery\n.*HINT:  Call it on the primary/s, 'on a standby', $standby);
 is($standby->safe_psql('postgres', "SELECT watermark IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"), 't', 'a standby has none in its statistics');
 
 # A prepared transaction that the standby takes over.

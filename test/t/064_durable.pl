@@ -21,7 +21,7 @@ my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET mi
 
 if (!new_durable_node())
 {
-	my $refusal = qr/ERROR:  0A000: ordering "durable" requires PostgreSQL 17 or later\n.*HINT:  Set fast_uuid.ordering to "instance" or "session"/s;
+	my $refusal = qr/ERROR:  0A000: ordering "durable" requires PostgreSQL 17 or later\n.*HINT:  Lower fast_uuid.ordering and fast_uuid.required_ordering to "instance" or "session"/s;
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	next_life('fast', 0);
 	refused("SELECT $_", $refusal, $_)

@@ -69,7 +69,7 @@ foreach my $databases ([ 'other', 'file_copy', 'wal_log' ], [ 'wal_log', 'file_c
 }
 
 # Without its sequence, and created again.
-my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires the sequence fast_uuid_horizon of the extension fast_uuid\n.*HINT:  Create the extension in this database again/s;
+my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_uuid_horizon" of extension "fast_uuid"\n.*HINT:  Restore the sequence or its owner, or drop and re-create the extension/s;
 {
 	local $database = 'other';
 	my $session = session();
@@ -98,7 +98,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires the sequence fa
 # A sequence that a crash would empty.
 {
 	local $database = 'other';
-	my $unlogged = qr/ERROR:  55000: sequence "fast_uuid_horizon" is not logged\n.*HINT:  ALTER SEQUENCE fast_uuid_horizon SET LOGGED/s;
+	my $unlogged = qr/ERROR:  55000: sequence "fast_uuid_horizon" is unlogged\n.*HINT:  Use ALTER SEQUENCE ... SET LOGGED/s;
 	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET UNLOGGED');
 	refused('SELECT fast_uuid_reset_ordering()', $unlogged, 'an unlogged sequence');
 	foreach my $way (@ways)
