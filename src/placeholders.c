@@ -138,16 +138,18 @@ check_placeholder(const SettingRule *rule, struct config_generic *setting)
  * function for example, which anybody can RESET while it is a placeholder.
  */
 static bool
-was_reset(const SettingRule *rule, const struct config_generic *setting)
+was_reset(const SettingRule *rule, struct config_generic *setting)
 {
 	GucSource	above = setting->source;
+	const char *reset_text = FUUID_TEXT_SETTING(setting)->reset_val;
 
 	if (rule->privileged && setting->stack != NULL && above < PGC_S_SESSION)
 		return true;
 	for (const GucStack *stack = setting->stack; stack != NULL; stack = stack->prev)
 	{
+		/* What SET LOCAL hides is from a SET, unless that was a RESET as well. */
 		if (above < stack->source ||
-			(stack->state == GUC_SET_LOCAL && above < PGC_S_SESSION))
+			(stack->state == GUC_SET_LOCAL && above < PGC_S_SESSION && stack->masked.val.stringval != reset_text))
 			return true;
 		above = stack->source;
 	}
