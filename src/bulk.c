@@ -135,14 +135,15 @@ typedef struct SetState
  * May the set go on from its latest value, which then is the backend's, by a
  * nanosecond, without another reading of the clock?  Only as long as that would
  * tell the same: no other value came in between, which is known of this backend
- * alone; and the clock is still in the same tick, hence did not step either.
+ * alone; no reset either, after which this value would be taken for one from
+ * before; and the clock is still in the same tick, hence did not step.
  */
 static bool
 set_goes_on(const SetState *state)
 {
 	return state->chunk.left > 0 &&
 		state->last_ns == fuuid_session_last_ns &&
-		fuuid_ordering_scope == FUUID_ORDERING_SESSION &&
+		fuuid_ordering_is_own() &&
 		fuuid_clock_in_tick(&state->tick);
 }
 

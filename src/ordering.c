@@ -54,6 +54,16 @@ fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 }
 
 /*
+ * Is the backend's latest value still its latest, whatever other backends did?
+ */
+bool
+fuuid_ordering_is_own(void)
+{
+	return fuuid_ordering_alone ||
+		(fuuid_ordering_scope == FUUID_ORDERING_SESSION && !fuuid_instance_was_reset());
+}
+
+/*
  * How far a nanosecond leads the clock.  Raises an error where that is more than
  * an id of another generator may push it.
  */
