@@ -64,20 +64,19 @@ fuuid_ordering_is_own(void)
 }
 
 /*
- * How far a nanosecond leads the clock.  Raises an error where that is more than
- * an id of another generator may push it.
+ * How far a nanosecond leads the clock, and what that shows.  Raises an error where
+ * that is more than an id of another generator may push it.
  */
 static uint64
-checked_lead(uint64 ns)
+checked_lead(uint64 ns, uint64 *clock_ns)
 {
 	struct timespec now;
-	uint64		now_ns;
 	uint64		lead;
 	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS : fuuid_max_clock_lead * FUUID_NS_PER_MS;
 
 	fuuid_clock_read(&now);
-	now_ns = fuuid_ns_of_time(&now);
-	lead = ns > now_ns ? ns - now_ns : 0;
+	*clock_ns = fuuid_ns_of_time(&now);
+	lead = ns > *clock_ns ? ns - *clock_ns : 0;
 	if (lead >= FUUID_BACKWARD_STEP_NS && lead > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -96,7 +95,8 @@ checked_lead(uint64 ns)
 void
 fuuid_ordering_advance_past(uint64 ns)
 {
-	uint64		lead = checked_lead(ns);
+	uint64		clock_ns;
+	uint64		lead = checked_lead(ns, &clock_ns);
 	uint64		epoch;
 
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
@@ -114,6 +114,7 @@ fuuid_ordering_advance_past(uint64 ns)
 	/* A reset before does not take this back, but one that comes after it does. */
 	if (fuuid_instance_entered())
 		(void) fuuid_instance_follow_reset();
+	fuuid_session_observe(clock_ns);
 	if (ns > fuuid_session_last_ns)
 		fuuid_clock_begin_process(true);
 	fuuid_session_raise(ns, lead);

@@ -235,8 +235,34 @@ fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
 }
 
 /*
- * The same for a time that is known to lead the clock by lead_ns, which is not to
- * be counted as a backward step.  One since the latest value still is.
+ * Look at the clock where the latest value leads it, or led it when that was last
+ * done: a lead that is over must not hide the next one.
+ */
+static void
+observe_lead(uint64 last_ns, uint64 clock_ns)
+{
+	if (last_ns >= clock_ns + FUUID_BACKWARD_STEP_NS || pg_atomic_read_u64(&fuuid_shared->clock_lead_ns) != 0)
+		observe();
+}
+
+/*
+ * fuuid_instance_raise() to what the clock shows.
+ */
+bool
+fuuid_instance_raise_to_clock(uint64 epoch, uint64 *last_ns)
+{
+	struct timespec now;
+
+	fuuid_clock_read(&now);
+	if (!fuuid_instance_raise(fuuid_ns_of_time(&now), epoch, last_ns))
+		return false;
+	observe_lead(*last_ns, fuuid_ns_of_time(&now));
+	return true;
+}
+
+/*
+ * fuuid_instance_raise() to a time that is known to lead the clock by lead_ns, which
+ * is not to be counted as a backward step.  One since the latest value still is.
  */
 bool
 fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns)
@@ -253,10 +279,11 @@ fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns)
 	raised = fuuid_instance_raise(ns, epoch, &last_ns);
 	if (raised && last_ns == ns)
 	{
-		if (lead_ns > pg_atomic_read_u64(&fuuid_shared->clock_lead_ns))
-			pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead_ns);
-		if (lead_ns > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
-			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, lead_ns);
+		uint64		counts = lead_ns >= FUUID_BACKWARD_STEP_NS ? lead_ns : 0;
+
+		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, counts);
+		if (counts > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
+			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, counts);
 	}
 	pg_atomic_clear_flag(&fuuid_shared->observing);
 	return raised;

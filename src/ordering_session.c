@@ -71,15 +71,14 @@ fuuid_session_advance_past_last(struct timespec *now, uint32 count)
 
 /*
  * Go on after this nanosecond, if it is beyond the latest value: not a backward
- * step, although it may lead the clock by lead_ns.  A step since the latest value
- * still is one.
+ * step, although it may lead the clock by lead_ns.  One since the latest value has
+ * to be observed before.
  */
 void
 fuuid_session_raise(uint64 ns, uint64 lead_ns)
 {
 	if (ns <= fuuid_session_last_ns)
 		return;
-	fuuid_session_observe(ns - lead_ns);
 	fuuid_session_last_ns = ns;
 	fuuid_session_note_lead(lead_ns);
 	fuuid_session_lead_observed = true;

@@ -66,7 +66,6 @@ static uint64
 advance_watermark(void)
 {
 	InFlightHolder holder;
-	struct timespec now;
 	uint64		epoch;
 	uint64		last_ns;
 	uint64		watermark_ns;
@@ -75,8 +74,7 @@ advance_watermark(void)
 	{
 		CHECK_FOR_INTERRUPTS();
 		epoch = fuuid_instance_epoch();
-		fuuid_clock_read(&now);
-		if (!fuuid_instance_raise(fuuid_ns_of_time(&now), epoch, &last_ns) ||
+		if (!fuuid_instance_raise_to_clock(epoch, &last_ns) ||
 			!fuuid_durable_cover_if_used(last_ns, epoch))
 			continue;
 		FUUID_TEST_POINT("watermark");
