@@ -1,0 +1,99 @@
+# A server whose clock the test knows to the nanosecond, by
+# test/modules/preload_known_clock.c.
+
+package KnownClock;
+
+use strict;
+use warnings;
+
+use Cwd qw(getcwd);
+use Fcntl qw(SEEK_SET);
+use PostgreSQL::Test::Utils;
+
+# The coarse clock of the system moves once in so many nanoseconds.
+our $tick = 4_000_000;
+
+# The clock of a node, which is started with it.
+sub new
+{
+	my ($class, $node) = @_;
+	my $file = $node->basedir . '/clock';
+	append_to_file($file, pack 'q4', 0, 0, 0, $tick);
+	open my $handle, '+<', $file or die "could not open: $!";
+	binmode $handle;
+	local $ENV{LD_PRELOAD}       = getcwd() . '/test/modules/preload_known_clock.so';
+	local $ENV{KNOWN_CLOCK_FILE} = $file;
+	$node->start;
+	return bless { file => $handle, steps => 0 }, $class;
+}
+
+sub fields
+{
+	my ($self) = @_;
+	sysseek($self->{file}, 0, SEEK_SET);
+	sysread($self->{file}, my $fields, 32) == 32 or die "could not read: $!";
+	return unpack 'q4', $fields;
+}
+
+sub write
+{
+	my ($self, @fields) = @_;
+	sysseek($self->{file}, 0, SEEK_SET);
+	syswrite($self->{file}, pack 'q4', @fields, $tick) == 32 or die "could not write: $!";
+	return;
+}
+
+# Put it to a time; where it stands still.
+sub put
+{
+	my ($self, $ns) = @_;
+	$self->write($ns, 0, $ns);
+	return;
+}
+
+# A step, of which the coarse clock knows at once; or time that passes.  Returns
+# what it shows then.
+sub step
+{
+	my ($self, $ns) = @_;
+	my ($now, $reading, $tick_began) = $self->fields;
+	$self->write($now + $ns, $reading, $tick_began + $ns);
+	$self->{steps}++ if $ns < 0;
+	return $now + $ns;
+}
+
+sub pass
+{
+	my ($self, $ns) = @_;
+	my ($now, $reading, $tick_began) = $self->fields;
+	$self->write($now + $ns, $reading, $tick_began);
+	return $now + $ns;
+}
+
+# Each reading moves it by so many nanoseconds.
+sub move
+{
+	my ($self, $ns) = @_;
+	my ($now, undef, $tick_began) = $self->fields;
+	$self->write($now, $ns, $tick_began);
+	$self->{steps} = 9**9**9 if $ns < 0;    # each of them
+
+	return;
+}
+
+# What it shows.
+sub now
+{
+	my ($self) = @_;
+	return ($self->fields)[0];
+}
+
+# What the coarse clock shows.
+sub coarse
+{
+	my ($self) = @_;
+	my ($now, undef, $tick_began) = $self->fields;
+	return $now - ($now - $tick_began) % $tick;
+}
+
+1;
