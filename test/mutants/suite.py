@@ -9,6 +9,7 @@ import time
 
 PLACES = {"unit": "test/unit/%s.c", "sql": "test/sql/%s.sql", "pgtap": "test/pgtap/%s.sql", "t": "test/t/%s.pl"}
 NEEDS = {"unit": ["test/unit"], "sql": [], "pgtap": [], "t": ["test/perl", "test/modules"]}
+TELLING = re.compile(r"Failed test|^not ok|runtime error|Bail out|AddressSanitizer|ERROR:|FATAL:")
 SANITIZERS = " -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
@@ -30,7 +31,8 @@ def files_of(top, test):
     kind, name = test.split(":")
     files = [place_of(test), "expected/%s.out" % name, "test/t/%s.sql" % name]
     for folder in NEEDS[kind]:
-        files += [os.path.relpath(path, top) for path in glob.glob(os.path.join(top, folder, "*.*")) if path[-2:] in (".c", ".h", "pm")]
+        files += [os.path.relpath(path, top) for path in glob.glob(os.path.join(top, folder, "*.*"))
+                  if path.endswith((".c", ".h", ".pm"))]
     return [file for file in sorted(set(files)) if os.path.isfile(os.path.join(top, file))]
 
 
@@ -105,6 +107,7 @@ def failure(slot, kind):
     said = slot.said(400).splitlines()
     if kind == "sql" and os.path.exists(slot.path("regression.diffs")):
         with open(slot.path("regression.diffs"), errors="replace") as file:
-            said = [line for line in file.read().splitlines() if re.match(r"[+-](?![+-])", line)] or said
-    telling = [line for line in said if re.search(r"Failed test|^not ok|runtime error|Bail out|AddressSanitizer|ERROR:|FATAL:", line)]
+            diffs = [line for line in file.read().splitlines() if re.match(r"[+-](?![+-])", line)]
+        said = sorted(diffs, key=lambda line: line[0] == "-") or said
+    telling = [line for line in said if TELLING.search(line)]
     return (telling or [line for line in said if line.strip()] or [""])[0].strip()[:200]
