@@ -184,6 +184,21 @@ foreach my $way (@ways)
 	next_life($way, 0);
 }
 
+# A session that knew of a later horizon before another one reset it.
+{
+	my $session = session();
+	$session->query_safe(observe("horizon + interval '1 day'"));
+	is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'a reset by another session');
+	$behind -= 60;
+	set_clock_offset($node, sprintf('%+d', -$behind));
+	$greatest{postgres} = $session->query_safe('SELECT uuidv7_fast()');
+	is(stats("horizon > uuidv7_fast_timestamp('$greatest{postgres}', true)"), 't', 'a reset by another session: the horizon is beyond the next UUID');
+	$session->quit;
+	next_life('SIGKILL', 3600);
+	exceed('a reset by another session, in the next life', ids('SELECT uuidv7_fast()'));
+	is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'the clock\'s time');
+}
+
 # After a quick restart it is the clock that is waited for.  This one stands still
 # where it is put, and the horizon is a second ahead of that.
 is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'the clock\'s time');
