@@ -125,8 +125,11 @@ fill_watermark(Datum *values, bool *nulls)
 
 	if (!fuuid_watermark_stats(&watermark_ns, &holder))
 		return;
-	values[7] = UUIDPGetDatum(fuuid_watermark_uuid(watermark_ns));
-	nulls[7] = false;
+	if (watermark_ns != 0)
+	{
+		values[7] = UUIDPGetDatum(fuuid_watermark_uuid(watermark_ns));
+		nulls[7] = false;
+	}
 	if (holder.pid != 0 || holder.prepared)
 	{
 		values[8] = Int32GetDatum(holder.pid);

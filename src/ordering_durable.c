@@ -136,14 +136,21 @@ is_foreign(HorizonValue value)
 
 /*
  * Where others than superusers may call setval(), they do not move the time of the
- * whole instance ahead by it.
+ * whole instance ahead by it; nobody moves it beyond what there is.
  */
 static void
 check_foreign(const Horizon *horizon, HorizonValue value)
 {
 	uint64		clock_ns = read_clock_ns();
+	bool		protected = value.life != 0 || fuuid_horizon_is_protected(horizon);
 
-	if (value.life != 0 || ns_of(value) <= clock_ns + STRIDE_NS || fuuid_horizon_is_protected(horizon))
+	if (protected && ns_of(value) > FUUID_CLOCK_END_NS - REACH_NS)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
+				 errmsg("horizon of ordering \"durable\" is out of range"),
+				 errdetail("Sequence \"%s\" holds a time after the year 2554.", FUUID_HORIZON_NAME),
+				 errhint("Call fast_uuid_reset_ordering() with ordering \"durable\" in force.")));
+	if (protected || ns_of(value) <= clock_ns + STRIDE_NS)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -152,7 +159,7 @@ check_foreign(const Horizon *horizon, HorizonValue value)
 					   "and a role other than a superuser has the UPDATE privilege on the sequence.",
 					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS),
 			 errhint("If the value is correct, revoke the UPDATE privilege on sequence \"%s\". Otherwise, call "
-					 "fast_uuid_reset_ordering() with fast_uuid.ordering set to \"durable\".", FUUID_HORIZON_NAME)));
+					 "fast_uuid_reset_ordering() with ordering \"durable\" in force.", FUUID_HORIZON_NAME)));
 }
 
 /*
@@ -180,12 +187,13 @@ move_horizon(uint64 last_ns, uint64 epoch, bool wait)
 	found = fuuid_horizon_read(&horizon);
 	foreign = is_foreign(found);
 	horizon_ns = ns_of(found);
+	if (foreign)
+		check_foreign(&horizon, found);
 	fuuid_clock_check_end(Max(last_ns, horizon_ns), REACH_NS);
 	if (foreign)
 	{
 		uint64		latest_ns;
 
-		check_foreign(&horizon, found);
 		while (!fuuid_instance_raise(horizon_ns, fuuid_instance_epoch(), &latest_ns))
 			;
 		last_ns = Max(last_ns, latest_ns);
@@ -258,29 +266,34 @@ is_well_covered(uint64 last_ns, uint64 epoch)
 bool
 fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 {
-	bool		looked = covered_ns != 0 && covered_epoch == epoch;	if (is_well_covered(last_ns, epoch))
+	bool		looked = covered_ns != 0 && covered_epoch == epoch;
+
+	if (is_well_covered(last_ns, epoch))
 		return true;
-fuuid_durable_require();
+	fuuid_durable_require();
 	if (!looked)
 		wait_for_clock();
 	return move_horizon(last_ns, epoch, !looked || last_ns > covered_ns) && looked;
 }
 
 /*
- * The same where durable order has ever been used in this database; else true.
+ * The same for a bound that nothing later may be below: where this database has a
+ * horizon, or its sequence and durable order in force; else true.
  */
 bool
-fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch)
+fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch, bool in_force)
 {
-	return (covered_ns == 0 && fuuid_durable_horizon() == 0) || fuuid_durable_cover(last_ns, epoch);
+	if (covered_ns == 0 && (!find_sequence() || (!in_force && fuuid_durable_horizon() == 0)))
+		return true;
+	return fuuid_durable_cover(last_ns, epoch);
 }
-
 /*
  * fuuid_ordering_reserve() in the order that outlives the server.
  */
 void
 fuuid_durable_reserve(struct timespec *now, uint32 count)
-{	fuuid_instance_reserve(now, count);
+{
+	fuuid_instance_reserve(now, count);
 	if (likely(is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)))
 		return;
 	while (!fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
@@ -343,7 +356,8 @@ fuuid_durable_cover(uint64 last_ns pg_attribute_unused(), uint64 epoch pg_attrib
 }
 
 bool
-fuuid_durable_cover_if_used(uint64 last_ns pg_attribute_unused(), uint64 epoch pg_attribute_unused())
+fuuid_durable_cover_if_used(uint64 last_ns pg_attribute_unused(), uint64 epoch pg_attribute_unused(),
+							bool in_force pg_attribute_unused())
 {
 	return true;
 }

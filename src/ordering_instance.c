@@ -278,10 +278,11 @@ fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns)
 	}
 	raised = fuuid_instance_raise(ns, epoch, &last_ns);
 	if (raised && last_ns == ns)
-	{		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead_ns);
+	{
+		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead_ns);
 		if (lead_ns > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
 			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, lead_ns);
-}
+	}
 	pg_atomic_clear_flag(&fuuid_shared->observing);
 	return raised;
 }

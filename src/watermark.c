@@ -14,6 +14,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/supportnodes.h"
+#include "ordering.h"
 #include "ordering_durable.h"
 #include "ordering_instance.h"
 #include "shared_ordering.h"
@@ -75,7 +76,7 @@ advance_watermark(void)
 		CHECK_FOR_INTERRUPTS();
 		epoch = fuuid_instance_epoch();
 		if (!fuuid_instance_raise_to_clock(epoch, &last_ns) ||
-			!fuuid_durable_cover_if_used(last_ns, epoch))
+			!fuuid_durable_cover_if_used(last_ns, epoch, fuuid_ordering_scope == FUUID_ORDERING_DURABLE))
 			continue;
 		FUUID_TEST_POINT("watermark");
 		watermark_ns = fuuid_in_flight_first(last_ns + 1, &holder);
@@ -102,28 +103,37 @@ uuidv7_fast_watermark(PG_FUNCTION_ARGS pg_attribute_unused())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("uuidv7_fast_watermark() requires isolation level READ COMMITTED"),
-				 errdetail("This transaction's snapshot is older than the watermark would be, and might not show all rows below it.")));
+				 errdetail("This transaction's snapshot is older than the watermark would be, and might not show all rows below it."),
+				 errhint("Call it in a transaction that begins with BEGIN ISOLATION LEVEL READ COMMITTED.")));
 	fuuid_shared_require();
 
 	return UUIDPGetDatum(fuuid_watermark_uuid(advance_watermark()));
 }
 
 /*
- * What the watermark is at least, and who holds it back.  False where there is
- * none: no shared memory, or a standby.
+ * What the watermark is at least, 0 where nothing says so yet, and who would hold
+ * it back now.  False where there is none: no shared memory, or a standby.
  */
 bool
 fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 {
+	struct timespec now;
+	uint64		last_ns;
+	uint64		first_ns;
+
 	if (RecoveryInProgress() || !fuuid_shared_attach())
 		return false;
-	*watermark_ns = fuuid_in_flight_first(pg_atomic_read_u64(&fuuid_shared->last_ns) + 1, holder);
+	last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
+	fuuid_clock_read(&now);
+	first_ns = fuuid_in_flight_first(Max(last_ns, fuuid_ns_of_time(&now)) + 1, holder);
+
+	/* The latest value was not raised to the clock: further ones may be behind it. */
+	*watermark_ns = last_ns <= pg_atomic_read_u64(&fuuid_shared->epoch) ? 0 : Min(first_ns, last_ns + 1);
 	SpinLockAcquire(&fuuid_shared->watermark_lock);
 	*watermark_ns = Max(*watermark_ns, fuuid_shared->watermark_ns);
 	SpinLockRelease(&fuuid_shared->watermark_lock);
 	return true;
 }
-
 /*
  * Is there a table in the FROM clause of a query, or of one in it?  One that the
  * query only writes to does not count, nor OLD and NEW of a rule.

@@ -39,7 +39,8 @@ sub new
 # or 2, which is nobody's word.
 sub new_session
 {
-	my ($self) = @_;	my $session = { new_scope(), began => 0, began_before => 0, entered => 0, stale => 0, observed => 0 };
+	my ($self) = @_;
+	my $session = { new_scope(), began => 0, began_before => 0, entered => 0, stale => 0, observed => 0 };
 	push @{ $self->{sessions} }, $session;
 	return $session;
 }
@@ -72,7 +73,8 @@ sub forget
 # need not be remembered.
 sub look
 {
-	my ($scope, $lead, $count) = @_;	if ($count && $lead->[1] >= $scope->{known}[0] + $ms)
+	my ($scope, $lead, $count) = @_;
+	if ($count && $lead->[1] >= $scope->{known}[0] + $ms)
 	{
 		my $certainly = $lead->[0] >= $scope->{known}[1] + $ms;
 		$scope->{steps}[0]++ if $certainly;
@@ -147,11 +149,12 @@ sub reserve
 		my $ahead = $self->latest($session, $ordering);
 		look($self->{instance}, lead($ahead, $clock), 0) if $ahead->[1] > $self->{instance}{last}[1];
 	}
-foreach my $scope ($session, $ordering eq 'session' ? () : $self->{instance})
+	foreach my $scope ($session, $ordering eq 'session' ? () : $self->{instance})
 	{
 		$scope->{last} = [@$last];
 		look($scope, lead($last, $clock), $scope != $session);
-	}	$self->{instance}{steps}[0] = $steps->[0] if $session->{observed} == 2;
+	}
+	$self->{instance}{steps}[0] = $steps->[0] if $session->{observed} == 2;
 	$self->{brought} += $self->{instance}{steps}[1] - $steps->[1];
 	return;
 }

@@ -156,6 +156,20 @@ foreach my $way (@ways)
 	exceed("$way, watermark, the first thing in a life", $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'));
 }
 
+# One in a database that has not generated yet, under an order that is ahead.
+foreach my $how ('ordering', 'required_ordering')
+{
+	local $database = $how;
+	$node->safe_psql('postgres', "CREATE DATABASE $how");
+	$node->safe_psql($how, "CREATE EXTENSION fast_uuid; ALTER DATABASE $how SET fast_uuid.$how = 'durable'");
+	ids("SET fast_uuid.ordering = 'instance'; " . observe("clock_timestamp() + interval '10 min'"));
+	is(stats('horizon IS NULL'), $how eq 'ordering' ? 't' : 'f', "$how: the database has generated only where it has to");
+	$greatest{$how} = $node->safe_psql($how, 'SELECT uuidv7_fast_watermark()');
+	is(stats("horizon >= uuidv7_fast_timestamp('$greatest{$how}', true)"), 't', "$how = durable, watermark: the horizon covers it");
+	next_life('SIGKILL', 3600);
+	exceed("$how = durable, watermark, in the next life", ids('SELECT uuidv7_fast()'));
+}
+
 # The rules of a backward step.
 my $too_far = qr/ERROR:  55000: embedded time would be ahead of the clock by more than fast_uuid.max_clock_lead\n.*HINT:.*fast_uuid_reset_ordering\(\)/s;
 next_life('fast', 3600);
@@ -275,6 +289,7 @@ $node->stop;
 	local $behind = 0;
 	my $end   = 18_446_744_073;
 	my $range = qr/ERROR:  22008: time out of range for a generated UUID/;
+	my $horizon_range = qr/ERROR:  22008: horizon of ordering "durable" is out of range\n.*HINT:  Call fast_uuid_reset_ordering\(\) with/s;
 	$database = 'postgres';
 	$node->init;
 	freeze_clock_at($node, $end - 10);
@@ -303,7 +318,7 @@ $node->stop;
 		set_clock_offset($node, '+0');
 		begin_life($node);
 		$node->safe_psql('postgres', "SELECT setval('fast_uuid_horizon', $us)");
-		refused("SELECT $_", $range, "a horizon of $us, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+		refused("SELECT $_", $horizon_range, "a horizon of $us, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
 		is($node->safe_psql('postgres', 'SELECT last_value FROM fast_uuid_horizon'), $us, "a horizon of $us: is kept");
 		is(outcome("SET fast_uuid.ordering = 'instance'; $near"), 't', "a horizon of $us: harms no other order");
 		is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", "a horizon of $us: a reset leads out");
