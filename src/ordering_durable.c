@@ -287,6 +287,7 @@ fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch, bool in_force)
 		return true;
 	return fuuid_durable_cover(last_ns, epoch);
 }
+
 /*
  * fuuid_ordering_reserve() in the order that outlives the server.
  */

@@ -134,6 +134,7 @@ fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 	SpinLockRelease(&fuuid_shared->watermark_lock);
 	return true;
 }
+
 /*
  * Is there a table in the FROM clause of a query, or of one in it?  One that the
  * query only writes to does not count, nor OLD and NEW of a rule.

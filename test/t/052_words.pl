@@ -94,6 +94,8 @@ sub seen
 		# Matplotlib draws its text, and says in a comment what it is.
 		$text =~ s/(.*?)(<!--.*?-->|$)/$blank->($1) . $2/ges;
 	}
+	# A value in pg_stat_activity.
+	$text =~ s/('client backend')/$blank->($1)/ge;
 	# What --help prints is the comment at the head of a script.
 	$text =~ s/^# ?/  /mg if $file =~ m{^script/};
 	return $text;

@@ -241,6 +241,7 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 			$node->stop($restart);
 			$node->start;
 		}
+		is(stats('watermark IS NULL, held_back_by'), ($restart eq 'no restart' ? 'f' : 't') . '|0', "prepared, $restart, $end: shown, also before there is a watermark");
 		cmp_ok(watermark(), 'le', $id, "prepared, $restart, $end: it still does");
 		cmp_ok(watermark(), 'ge', $before, "prepared, $restart, $end: from its first value on");
 		$node->safe_psql('postgres', "$end PREPARED 'it'");
