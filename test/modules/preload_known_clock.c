@@ -4,10 +4,13 @@
  *
  *	  The file that the environment variable KNOWN_CLOCK_FILE names holds what it
  *	  shows, by how much each reading moves it on, and the ticks of the coarse
- *	  clock: where one began, and how long each is.  Of the server's processes
- *	  only those that generate UUIDs, and OpenSSL, read these clocks.
+ *	  clock: where one began, and how long each is.  Then, if they are not 0, the
+ *	  resolution that each of the two says it has, and the errno with which reading
+ *	  it fails, or asking for its resolution.  Of the server's processes only those
+ *	  that generate UUIDs, and OpenSSL, read these clocks.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,6 +26,11 @@ typedef struct KnownClock
 	int64_t		reading_ns;
 	int64_t		tick_began_ns;
 	int64_t		tick_ns;
+	int64_t		resolution_ns;
+	int64_t		coarse_resolution_ns;
+	int64_t		errno_of_reading;
+	int64_t		errno_of_coarse_reading;
+	int64_t		errno_of_resolution;
 } KnownClock;
 
 /* The flags for server modules may hide symbols. */
@@ -45,11 +53,30 @@ known_clock(void)
 	return known;
 }
 
+/*
+ * That one, where the clock is one of the two; else NULL.
+ */
+static KnownClock *
+known_for(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? known_clock() : NULL;
+}
+
+/* errno, if it is not 0, as a call's result. */
+static int
+result_of(int64_t error)
+{
+	if (error == 0)
+		return 0;
+	errno = error;
+	return -1;
+}
+
 int
 clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int	(*next) (clockid_t, struct timespec *);
-	KnownClock *known = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? known_clock() : NULL;
+	KnownClock *known = known_for(clock);
 	int64_t		ns;
 
 	if (known == NULL)
@@ -67,7 +94,28 @@ clock_gettime(clockid_t clock, struct timespec *now)
 		/* Readings may move the clock to before the tick. */
 		ns -= ((ns - known->tick_began_ns) % known->tick_ns + known->tick_ns) % known->tick_ns;
 	}
+	/* Also where it fails: what is in there must not be taken then. */
 	now->tv_sec = ns / NS_PER_S;
 	now->tv_nsec = ns % NS_PER_S;
-	return 0;
+	return result_of(clock == CLOCK_REALTIME ? known->errno_of_reading : known->errno_of_coarse_reading);
+}
+
+int
+clock_getres(clockid_t clock, struct timespec *resolution)
+{
+	static int	(*next) (clockid_t, struct timespec *);
+	KnownClock *known = known_for(clock);
+	int64_t		ns = 0;
+
+	if (known != NULL)
+		ns = clock == CLOCK_REALTIME ? known->resolution_ns : known->coarse_resolution_ns;
+	if (known != NULL && (ns != 0 || known->errno_of_resolution != 0))
+	{
+		resolution->tv_sec = ns / NS_PER_S;
+		resolution->tv_nsec = ns % NS_PER_S;
+		return result_of(known->errno_of_resolution);
+	}
+	if (next == NULL)
+		next = (int (*) (clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_getres");
+	return next(clock, resolution);
 }

@@ -13,18 +13,20 @@ use PostgreSQL::Test::Utils;
 # The coarse clock of the system moves once in so many nanoseconds.
 our $tick = 4_000_000;
 
-# The clock of a node, which is started with it.
+# The clock of a node, which is started with it; %more: what set() takes.
 sub new
 {
-	my ($class, $node) = @_;
+	my ($class, $node, %more) = @_;
 	my $file = $node->basedir . '/clock';
-	append_to_file($file, pack 'q4', 0, 0, 0, $tick);
+	append_to_file($file, pack 'q9', 0, 0, 0, $tick, (0) x 5);
 	open my $handle, '+<', $file or die "could not open: $!";
 	binmode $handle;
+	my $self = bless { file => $handle, steps => 0 }, $class;
+	$self->set(%more);
 	local $ENV{LD_PRELOAD}       = getcwd() . '/test/modules/preload_known_clock.so';
 	local $ENV{KNOWN_CLOCK_FILE} = $file;
 	$node->start;
-	return bless { file => $handle, steps => 0 }, $class;
+	return $self;
 }
 
 sub fields
@@ -79,6 +81,34 @@ sub move
 	$self->{steps} = 9**9**9 if $ns < 0;    # each of them
 
 	return;
+}
+
+# What else there is of it, as the module says; 0: as the system has it.
+my %place = (
+	resolution        => 4,
+	coarse_resolution => 5,
+	fails             => 6,
+	coarse_fails      => 7,
+	resolution_fails  => 8);
+
+sub set
+{
+	my ($self, %values) = @_;
+	foreach my $name (keys %values)
+	{
+		sysseek($self->{file}, 8 * $place{$name}, SEEK_SET);
+		syswrite($self->{file}, pack 'q', $values{$name}) == 8 or die "could not write: $!";
+	}
+	return;
+}
+
+# The nanosecond of a UUID that this extension has generated.
+sub ns_of
+{
+	my ($id) = @_;
+	my ($high, $low) = unpack 'Q> Q>', pack 'H*', $id =~ s/-//gr;
+	my $fraction = ($high & 0xFFF) << 8 | ($low >> 54 & 0xFF);
+	return ($high >> 16) * 1_000_000 + ($fraction * 1_000_000 + (1 << 20) - 1 >> 20);
 }
 
 # What it shows.
