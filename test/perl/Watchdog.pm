@@ -1,0 +1,103 @@
+# Statements that are cancelled while they are at work, and what must end soon.  The
+# watchdog is far below the suite's own, so that an answer which comes in a minute,
+# or when the connection breaks, is none; and far above what it takes, so that it
+# measures nothing.
+
+package Watchdog;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use PostgreSQL::Test::Utils;
+use RawSession;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+our @EXPORT = qw(within at_work check_cancel check_alive);
+
+my $seconds = 20;
+
+# What a sub returns; where it does not end, the test does.
+sub within
+{
+	my ($node, $name, $work) = @_;
+	my @result;
+	my $ended = eval {
+		local $SIG{ALRM} = sub { die "watchdog\n" };
+		alarm $seconds;
+		@result = $work->();
+		alarm 0;
+		1;
+	};
+	alarm 0;
+	return wantarray ? @result : $result[0] if $ended;
+	die $@ unless $@ eq "watchdog\n";
+	fail("$name: within $seconds seconds");
+	$node->stop('immediate');
+	done_testing();
+	exit 1;
+}
+
+# What a process has done: the processor's time in ticks, and how often it gave way.
+sub done_by
+{
+	my ($pid) = @_;
+	my $stat = eval { slurp_file("/proc/$pid/stat") } // '';
+	my ($utime, $stime) = (split ' ', $stat =~ s/.*\) //sr)[ 11, 12 ];
+	my ($waits) = (eval { slurp_file("/proc/$pid/status") } // '') =~ /^voluntary_ctxt_switches:\s+(\d+)/m;
+	return (($utime // 0) + ($stime // 0), $waits // 0);
+}
+
+# Wait until these processes have done something since now.
+sub at_work
+{
+	my (@pids) = @_;
+	my %before = map { $_ => [ done_by($_) ] } @pids;
+	foreach my $pid (@pids)
+	{
+		foreach (1 .. 100 * $seconds)
+		{
+			my ($ticks, $waits) = done_by($pid);
+			last if $ticks >= $before{$pid}[0] + 5 || $waits >= $before{$pid}[1] + 100;
+			usleep(10_000);
+		}
+	}
+	return;
+}
+
+# The session is the one that it was, and generates.
+sub check_alive
+{
+	my ($session, $pid, $name) = @_;
+	$session->query('ROLLBACK');
+	is($session->query('SELECT pg_backend_pid()'), $pid, "$name: the session is still there");
+	like($session->outcome('SELECT uuidv7_fast()'), qr/^value [0-9a-f-]{36}$/, "$name: and generates");
+	return;
+}
+
+# Cancel a statement once it is at work, or, if so, a parallel worker of it; the
+# session goes on.
+sub check_cancel
+{
+	my ($node, $name, $session, $statement, $by_worker) = @_;
+	my $pid  = $session->query('ROLLBACK; SELECT pg_backend_pid()');
+	my @pids = ($pid);
+	$session->send($statement);
+	if ($by_worker)
+	{
+		my $workers = "SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid";
+		$node->poll_query_until('postgres', "SELECT EXISTS ($workers)") or BAIL_OUT("$name: no parallel worker");
+		@pids = split /\n/, $node->safe_psql('postgres', $workers);
+	}
+	at_work(@pids);
+	ok(!$session->has_answer, "$name: it is at work");
+	is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', "$name: a cancel is sent");
+	within($node, "$name: the cancel is answered", sub { $session->receive });
+	is(substr($session->{error}, 0, 5), '57014', "$name: the cancel is answered");
+	check_alive($session, $pid, $name);
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE leader_pid = $pid"), "$name: no worker is left") if $by_worker;
+	return;
+}
+
+1;
