@@ -1,0 +1,70 @@
+/*
+ * hold_flags.c
+ *	  SQL-callable functions that hold what one backend at a time has in the shared
+ *	  memory of fast_uuid, as another one would that stands still meanwhile.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "miscadmin.h"
+#include "shared_ordering.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(hold_reset);
+PG_FUNCTION_INFO_V1(hold_observing);
+
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
+static void
+not_there(FUUID_SEGMENT_INIT_ARGS)
+{
+	elog(ERROR, "fast_uuid has no shared memory yet: %p", segment);
+}
+#endif
+
+static SharedOrdering *
+shared(void)
+{
+	Size		size = offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight);
+	SharedOrdering *ordering;
+	bool		found;
+
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
+	ordering = FUUID_GET_NAMED_SEGMENT("fast_uuid", size, not_there, &found);
+#else
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	ordering = ShmemInitStruct("fast_uuid", size, &found);
+	LWLockRelease(AddinShmemInitLock);
+	if (!found)
+		elog(ERROR, "fast_uuid has no shared memory");
+#endif
+	return ordering;
+}
+
+/*
+ * hold_reset(hold boolean): a reset begins; false: it ends.
+ */
+Datum
+hold_reset(PG_FUNCTION_ARGS)
+{
+	bool		going_on = (pg_atomic_read_u64(&shared()->epoch) & 1) != 0;
+
+	if (going_on != PG_GETARG_BOOL(0))
+		pg_atomic_fetch_add_u64(&shared()->epoch, 1);
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * hold_observing(hold boolean): somebody begins to look at the clock; false: ends.
+ */
+Datum
+hold_observing(PG_FUNCTION_ARGS)
+{
+	if (!PG_GETARG_BOOL(0))
+		pg_atomic_clear_flag(&shared()->observing);
+	else if (!pg_atomic_test_set_flag(&shared()->observing))
+		elog(ERROR, "somebody looks at the clock");
+	PG_RETURN_BOOL(true);
+}

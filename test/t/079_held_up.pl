@@ -1,0 +1,149 @@
+# Sessions that need what another one has, which stands still in the middle of a
+# reset or of a look at the clock: those that must wait can be cancelled, and go on
+# once it is free; the others do not wait.  And a wait for the clock ends, though the
+# clock stands still.
+
+use strict;
+use warnings;
+
+use Cwd qw(getcwd);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use KnownClock;
+use RawSession;
+use Watchdog;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my $module = getcwd() . '/test/modules/hold_flags';
+my $node   = PostgreSQL::Test::Cluster->new('held_up');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\njit = off\n");
+$node->start;
+$node->safe_psql('postgres', qq{
+CREATE EXTENSION fast_uuid;
+CREATE FUNCTION hold_reset(hold bool) RETURNS bool AS '$module' LANGUAGE c;
+CREATE FUNCTION hold_observing(hold bool) RETURNS bool AS '$module' LANGUAGE c;
+});
+my $user    = $node->safe_psql('postgres', 'SELECT current_user');
+my $durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+
+sub session
+{
+	my $session = RawSession->connect($node, user => $user, database => 'postgres');
+	foreach (@_)
+	{
+		$session->query($_);
+		BAIL_OUT("$_: $session->{error}") if $session->{error} ne '';
+	}
+	return $session;
+}
+
+# Who has it.
+my $holder = session("SET fast_uuid.ordering = 'instance'", 'SELECT uuidv7_fast()');
+
+my $observe  = "SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + interval '0.5 s'))";
+my $generate = 'SELECT uuidv7_fast()';
+my $array    = 'SELECT cardinality(uuidv7_fast_array(1000))';
+my $set      = 'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000) AS id) AS made';
+
+# By what is held: those that wait for it, and those that do not.
+my %held = (
+	hold_reset => [
+		[ $observe, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()' ],
+		[ $generate, $array, $set, 'SELECT count(*) FROM fast_uuid_stats()', 'SELECT fast_uuid_clock()' ]
+	],
+	hold_observing => [
+		[$observe],
+		[ $generate, $array, $set, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()', 'SELECT count(*) FROM fast_uuid_stats()' ]
+	]);
+
+foreach my $ordering ('instance', $durable ? 'durable' : ())
+{
+	foreach my $hold (sort keys %held)
+	{
+		my ($waiting, $others) = @{ $held{$hold} };
+
+		# Under durable order a UUID has to be below the horizon, which a reset moves.
+		my $durably = $hold eq 'hold_reset' && $ordering eq 'durable';
+		my @waiting = (@$waiting, grep { $durably && /uuidv7_fast_?\w*\(/ } @$others);
+		my @free    = grep { !($durably && /uuidv7_fast_?\w*\(/) } @$others;
+		foreach my $statement (@waiting)
+		{
+			my $name    = "$ordering, $hold: $statement";
+			my $session = session("SET fast_uuid.ordering = '$ordering'", $generate);
+			my $pid     = $session->query('SELECT pg_backend_pid()');
+			$holder->query("SELECT $hold(true)");
+			$session->send($statement);
+			at_work($pid);
+			ok(!$session->has_answer, "$name: it waits");
+			is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', "$name: a cancel is sent");
+			within($node, "$name: the cancel is answered", sub { $session->receive });
+			is(substr($session->{error}, 0, 5), '57014', "$name: the cancel is answered");
+
+			# Again, until it is free.
+			$session->send($statement);
+			at_work($pid);
+			ok(!$session->has_answer, "$name: it waits again");
+			$holder->query("SELECT $hold(false)");
+			within($node, "$name: it goes on", sub { $session->receive });
+			is($session->{error}, '', "$name: it goes on");
+			within($node, "$name: afterwards", sub { check_alive($session, $pid, $name) });
+			$session->quit;
+		}
+		foreach my $statement (@free)
+		{
+			my $name    = "$ordering, $hold: $statement";
+			my $session = session("SET fast_uuid.ordering = '$ordering'", $generate);
+			$holder->query("SELECT $hold(true)");
+			within($node, "$name: does not wait", sub { $session->query($statement) });
+			is($session->{error}, '', "$name: does not wait");
+			$holder->query("SELECT $hold(false)");
+			$session->quit;
+		}
+	}
+}
+$holder->quit;
+$node->stop;
+
+# After a quick restart the horizon is ahead of the clock, and that is waited for; no
+# longer than a clock that is right would take.
+SKIP:
+{
+	skip 'durable order requires PostgreSQL 17', 1 unless $durable;
+
+	$node->append_conf('postgresql.conf', "fast_uuid.ordering = 'durable'\n");
+	my $clock = KnownClock->new($node);
+	$clock->put(1_800_000_000_000_000_000);
+	my $latest = $node->safe_psql('postgres', $generate);
+	foreach my $way ('a cancel', 'the end')
+	{
+		$node->stop;
+		unlink $node->basedir . '/clock';
+		$clock = KnownClock->new($node);
+		$clock->put(1_800_000_000_000_000_000);
+		my $session = session();
+		my $pid     = $session->query('SELECT pg_backend_pid()');
+		$session->send($generate);
+		$node->poll_query_until('postgres', "SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE pid = $pid")
+		  or BAIL_OUT('the session does not wait');
+		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $way eq 'a cancel';
+		my $id = within($node, "a wait for the clock, $way", sub { $session->receive });
+		if ($way eq 'a cancel')
+		{
+			is($id . substr($session->{error}, 0, 5), '57014', 'a wait for the clock is cancelled');
+		}
+		else
+		{
+			cmp_ok($id, 'gt', $latest, 'a wait for a clock that stands still ends, beyond all before');
+		}
+		within($node, "a wait for the clock, $way: afterwards", sub { check_alive($session, $pid, "a wait for the clock, $way") });
+		$session->quit;
+	}
+	$node->stop;
+}
+
+done_testing();
