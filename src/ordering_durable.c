@@ -166,7 +166,9 @@ check_foreign(const Horizon *horizon, HorizonValue value)
  * Learn how far values may be handed out, after moving the horizon to a stride
  * beyond this nanosecond, if it is less than half a stride ahead; without wait not
  * while another backend is at it.  False where the nanosecond, which was reserved
- * in this epoch, does not count: there was a horizon to begin after, or a reset.
+ * in this epoch, does not count: there was a horizon to begin after, or a reset,
+ * whose end is not waited for here, because under the lock no cancel would be
+ * answered.
  */
 static bool
 move_horizon(uint64 last_ns, uint64 epoch, bool wait)
@@ -176,6 +178,7 @@ move_horizon(uint64 last_ns, uint64 epoch, bool wait)
 	HorizonValue found;
 	uint64		horizon_ns;
 	bool		foreign;
+	bool		counts;
 
 	if (!fuuid_horizon_lock(&horizon, locked, wait))
 	{
@@ -190,16 +193,18 @@ move_horizon(uint64 last_ns, uint64 epoch, bool wait)
 	if (foreign)
 		check_foreign(&horizon, found);
 	fuuid_clock_check_end(Max(last_ns, horizon_ns), REACH_NS);
+	counts = fuuid_instance_is_epoch(epoch);
 	if (foreign)
 	{
 		uint64		latest_ns;
 
-		while (!fuuid_instance_raise(horizon_ns, fuuid_instance_epoch(), &latest_ns))
-			;
-		last_ns = Max(last_ns, latest_ns);
+		counts = counts && fuuid_instance_raise(horizon_ns, epoch, &latest_ns);
+		if (counts)
+			last_ns = Max(last_ns, latest_ns);
 	}
 	FUUID_TEST_POINT("horizon_read");
-	if (fuuid_instance_epoch() == epoch)
+	counts = counts && fuuid_instance_is_epoch(epoch);
+	if (counts)
 	{
 		if (foreign || horizon_ns < last_ns + STRIDE_NS / 2)
 		{
@@ -212,10 +217,8 @@ move_horizon(uint64 last_ns, uint64 epoch, bool wait)
 		covered_ns = horizon_ns / NS_PER_US * NS_PER_US;
 		covered_epoch = epoch;
 	}
-	else
-		foreign = true;
 	fuuid_horizon_unlock(&horizon);
-	return !foreign;
+	return counts && !foreign;
 }
 
 /*
@@ -299,6 +302,7 @@ fuuid_durable_reserve(struct timespec *now, uint32 count)
 		return;
 	while (!fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
 	{
+		(void) fuuid_instance_epoch();
 		fuuid_clock_read(now);
 		fuuid_instance_reserve(now, count);
 	}
@@ -321,13 +325,21 @@ fuuid_durable_reset(void)
 {
 	Horizon		horizon;
 
-	fuuid_durable_require();
-	while (!fuuid_horizon_lock(&horizon, sequence, true))
+	for (;;)
 	{
-		forget_sequence((Datum) 0, InvalidOid);
 		fuuid_durable_require();
+		if (!fuuid_horizon_lock(&horizon, sequence, true))
+		{
+			forget_sequence((Datum) 0, InvalidOid);
+			continue;
+		}
+		if (fuuid_instance_try_reset())
+			break;
+
+		/* Under the lock no cancel would end the wait for another one. */
+		fuuid_horizon_unlock(&horizon);
+		(void) fuuid_instance_epoch();
 	}
-	fuuid_instance_reset();
 	write_horizon(&horizon, read_clock_ns() + STRIDE_NS);
 	fuuid_horizon_unlock(&horizon);
 }

@@ -213,6 +213,18 @@ fuuid_instance_epoch(void)
 }
 
 /*
+ * Is this the present epoch, and no reset going on?  Does not wait.
+ */
+bool
+fuuid_instance_is_epoch(uint64 epoch)
+{
+	uint64		present = pg_atomic_read_u64(&fuuid_shared->epoch);
+
+	pg_read_barrier();
+	return present == epoch && (present & 1) == 0;
+}
+
+/*
  * Raise the latest value of the instance to this nanosecond, unless it is beyond
  * it: all further ones are greater.  The latest value is returned in *last_ns.
  * False, and nothing was done, where the instance was reset since that epoch.
@@ -302,28 +314,25 @@ fuuid_instance_stats(OrderingStats *stats)
 }
 
 /*
- * Forget the latest value of the instance, for all backends.
+ * Forget the latest value of the instance, for all backends.  False, and nothing
+ * was done, while another backend is at it: one reset at a time.
  *
  * The word becomes a value that it never had, the epoch, so that a reservation
  * at the same time has either succeeded before, or fails its exchange and starts
  * again.  The epoch is odd while that happens: a backend that comes in between
  * forgets its own latest value at every look, so that what it still takes from
- * the old word does not outlive the reset.  One reset at a time.
+ * the old word does not outlive the reset.
  */
-void
-fuuid_instance_reset(void)
+bool
+fuuid_instance_try_reset(void)
 {
 	uint64		epoch;
 
 	fuuid_shared_require();
 	epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
-	while ((epoch & 1) != 0 ||
-		   !pg_atomic_compare_exchange_u64(&fuuid_shared->epoch, &epoch, epoch + 1))
-	{
-		CHECK_FOR_INTERRUPTS();
-		pg_usleep(1);
-		epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
-	}
+	if ((epoch & 1) != 0 ||
+		!pg_atomic_compare_exchange_u64(&fuuid_shared->epoch, &epoch, epoch + 1))
+		return false;
 	SpinLockAcquire(&fuuid_shared->watermark_lock);
 	fuuid_shared->watermark_ns = 0;
 	SpinLockRelease(&fuuid_shared->watermark_lock);
@@ -331,4 +340,15 @@ fuuid_instance_reset(void)
 	pg_atomic_exchange_u64(&fuuid_shared->reset_at, fuuid_clock_monotonic_ns());
 	pg_atomic_fetch_add_u64(&fuuid_shared->epoch, 1);
 	observe();
+	return true;
+}
+
+/*
+ * The same, after those that go on.
+ */
+void
+fuuid_instance_reset(void)
+{
+	while (!fuuid_instance_try_reset())
+		(void) fuuid_instance_epoch();
 }
