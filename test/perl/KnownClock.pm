@@ -85,6 +85,7 @@ sub move
 
 # What else there is of it, as the module says; 0: as the system has it.
 my %place = (
+	now               => 0,
 	resolution        => 4,
 	coarse_resolution => 5,
 	fails             => 6,
