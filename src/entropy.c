@@ -98,6 +98,16 @@ fuuid_entropy_discard(void)
 }
 
 /*
+ * What this process has fetched from a source.  Until its first draw a child of the
+ * postmaster has the statistics of that.
+ */
+EntropyStats
+fuuid_entropy_stats(int source)
+{
+	return fuuid_entropy.pid == MyProcPid ? fuuid_entropy.stats[source] : (EntropyStats) {0};
+}
+
+/*
  * Words to fetch next: few at first, then twice as many each time, up to
  * fast_uuid.buffer_size.  Without a buffer just the one that is wanted.
  */

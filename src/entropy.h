@@ -111,6 +111,7 @@ extern const char *fuuid_entropy_names(uint32 mask);
 extern void fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len);
 extern void fuuid_entropy_refill(int source);
 extern void fuuid_entropy_discard(void);
+extern EntropyStats fuuid_entropy_stats(int source);
 
 extern const char *fuuid_entropy_errno_reason(const char *what);
 

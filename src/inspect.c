@@ -174,8 +174,10 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 	{
-		values[2] = Int64GetDatum(fuuid_entropy.stats[i].refills);
-		values[3] = Int64GetDatum(fuuid_entropy.stats[i].bytes);
+		EntropyStats fetched = fuuid_entropy_stats(i);
+
+		values[2] = Int64GetDatum(fetched.refills);
+		values[3] = Int64GetDatum(fetched.bytes);
 		nulls[2] = nulls[3] = false;
 		put_stats(result, "source", fuuid_entropy_sources[i]->name, values, nulls);
 	}
