@@ -79,6 +79,10 @@ SELECT is(proargnames::text || proallargtypes::regtype[]::text,
           '{integer,integer,text,boolean,interval,interval,interval,interval}', 'the columns of fast_uuid_clock')
   FROM pg_proc WHERE proname = 'fast_uuid_clock';
 SELECT is((SELECT count(*) FROM fast_uuid_clock()), 1::bigint, 'fast_uuid_clock has one row');
+SELECT is((SELECT prorows::bigint FROM pg_proc WHERE proname = 'fast_uuid_sources'), (SELECT count(*) FROM fast_uuid_sources()),
+          'the planner knows the rows of fast_uuid_sources');
+SELECT is((SELECT prorows::bigint FROM pg_proc WHERE proname = 'fast_uuid_stats'), (SELECT count(*) FROM fast_uuid_stats()),
+          'the planner knows the rows of fast_uuid_stats');
 
 -- the allowlist, for every source
 SELECT set_config('fast_uuid.allowed_sources', 'openssl', true);

@@ -145,6 +145,24 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	exceed('restored, in the next life', ids('SELECT uuidv7_fast()'));
 }
 
+# Who needs the horizon only later does not wait for it; and what moving it writes.
+{
+	local $database = 'template';
+	my $session = session();
+	exceed('a session with a horizon', $session->query_safe('SELECT uuidv7_fast()'));
+	my $locker = $node->background_psql('template');
+	$locker->query_safe('BEGIN; ALTER SEQUENCE fast_uuid_horizon CACHE 1');
+	exceed('a sequence that is locked', $session->query_safe(observe("horizon - interval '400 ms'") . '; SELECT uuidv7_fast()') =~ /(\S+)$/);
+	$locker->query_safe('ROLLBACK');
+	$session->query_safe(observe("horizon + interval '1 min'"));
+	my $before = $node->safe_psql('template', 'SELECT pg_current_wal_insert_lsn()');
+	$session->query_safe(observe("horizon + interval '1 min'"));
+	is($node->safe_psql('template', "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$before') BETWEEN 50 AND 1000"), 't', 'the horizon is moved by a small record');
+	exceed('a sequence that was locked', ids('SELECT uuidv7_fast()'));
+	$locker->quit;
+	$session->quit;
+}
+
 # No database takes a segment of shared memory, of which the server has some hundred.
 {
 	local $database = 'template';
