@@ -119,30 +119,36 @@ SKIP:
 	my $clock = KnownClock->new($node);
 	$clock->put(1_800_000_000_000_000_000);
 	my $latest = $node->safe_psql('postgres', $generate);
-	foreach my $way ('a cancel', 'the end')
-	{
-		$node->stop;
-		unlink $node->basedir . '/clock';
-		$clock = KnownClock->new($node);
-		$clock->put(1_800_000_000_000_000_000);
-		my $session = session();
-		my $pid     = $session->query('SELECT pg_backend_pid()');
-		$session->send($generate);
-		$node->poll_query_until('postgres', "SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE pid = $pid")
-		  or BAIL_OUT('the session does not wait');
-		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $way eq 'a cancel';
-		my $id = within($node, "a wait for the clock, $way", sub { $session->receive });
-		if ($way eq 'a cancel')
+
+	# A session of the server's next life, and its process, that wait for the clock.  A
+	# machine that is slow enough may miss that, and looks at another life.
+	my $waiting = sub {
+		foreach (1 .. 20)
 		{
-			is($id . substr($session->{error}, 0, 5), '57014', 'a wait for the clock is cancelled');
+			$node->stop;
+			unlink $node->basedir . '/clock';
+			$clock = KnownClock->new($node);
+			$clock->put(1_800_000_000_000_000_000);
+			my $session = session();
+			my $pid     = $session->query('SELECT pg_backend_pid()');
+			$session->send($generate);
+			$node->poll_query_until('postgres', "SELECT wait_event = 'Extension' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pid");
+			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $_[0];
+			my $id = within($node, 'a wait for the clock', sub { $session->receive });
+			return ($session, $pid, $id) if !$_[0] || $session->{error} ne '';
+			$session->quit;
+			$latest = $id;
 		}
-		else
-		{
-			cmp_ok($id, 'gt', $latest, 'a wait for a clock that stands still ends, beyond all before');
-		}
-		within($node, "a wait for the clock, $way: afterwards", sub { check_alive($session, $pid, "a wait for the clock, $way") });
-		$session->quit;
-	}
+		BAIL_OUT('no session waits');
+	};
+	my ($session, $pid, $id) = $waiting->('cancel it');
+	is($id . substr($session->{error}, 0, 5), '57014', 'a wait for the clock is cancelled');
+	within($node, 'a wait that was cancelled: afterwards', sub { check_alive($session, $pid, 'a wait that was cancelled') });
+	$session->quit;
+	($session, $pid, $id) = $waiting->();
+	cmp_ok($id, 'gt', $latest, 'a wait for a clock that stands still ends, beyond all before');
+	within($node, 'a wait that has ended: afterwards', sub { check_alive($session, $pid, 'a wait that has ended') });
+	$session->quit;
 	$node->stop;
 }
 
