@@ -348,8 +348,8 @@ sub do_alter_own
 	my $role = $model->role($session);
 	return if $state->{status} eq 'open';
 
-	# Where there is nothing to be taken back the server does not ask further.
-	my $takes_back = %{ $model->{dba}{"ROLE $role"} // {} };
+	# Where there is nothing to be taken back the server does not ask further, before 19.
+	my $takes_back = %{ $model->{dba}{"ROLE $role"} // {} } || $model->{asks_anyway};
 	my @errors = $state->refuses('SELECT')
 	  || (defined $text || $takes_back ? $model->alter_errors($session, $role, $name, $text) : ());
 	$self->run($session, 'ALTER of the own role', alter_sql("ROLE $role", $name, $text), @errors);

@@ -154,10 +154,15 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	$locker->query_safe('BEGIN; ALTER SEQUENCE fast_uuid_horizon CACHE 1');
 	exceed('a sequence that is locked', $session->query_safe(observe("horizon - interval '400 ms'") . '; SELECT uuidv7_fast()') =~ /(\S+)$/);
 	$locker->query_safe('ROLLBACK');
-	$session->query_safe(observe("horizon + interval '1 min'"));
-	my $before = $node->safe_psql('template', 'SELECT pg_current_wal_insert_lsn()');
-	$session->query_safe(observe("horizon + interval '1 min'"));
-	is($node->safe_psql('template', "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$before') BETWEEN 50 AND 1000"), 't', 'the horizon is moved by a small record');
+
+	# The first after a checkpoint is not; and others may write meanwhile.
+	my @sizes = map {
+		my $before = $node->safe_psql('template', 'SELECT pg_current_wal_insert_lsn()');
+		$session->query_safe(observe("horizon + interval '1 min'"));
+		$node->safe_psql('template', "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$before')")
+	} 1 .. 10;
+	is(scalar(grep { $_ < 50 } @sizes), 0, 'each time the horizon is moved something is written');
+	cmp_ok(scalar(grep { $_ < 1000 } @sizes), '>', 0, "the horizon is moved by a small record (@sizes)");
 	exceed('a sequence that was locked', ids('SELECT uuidv7_fast()'));
 	$locker->quit;
 	$session->quit;

@@ -77,9 +77,11 @@ sub write_file
 my $first_bits = "SELECT right(uuidv7_fast('xorshift128+')::text, 12)";
 my %bits = map { $_ => $node->safe_psql('postgres', "SET fast_uuid.seed = '$_'; $first_bits") } '42', '0x2a', '7';
 my %tally;
-my %server = (
-	superuser => $node->safe_psql('postgres', 'SELECT current_user'),
-	durable   => $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000 ? 1 : 0);
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my %server  = (
+	superuser   => $node->safe_psql('postgres', 'SELECT current_user'),
+	durable     => $version >= 170000 ? 1 : 0,
+	asks_anyway => $version >= 190000 ? 1 : 0);
 
 note("FAST_UUID_SEED=$seed");
 foreach my $preloaded (0, 1)
