@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include "clock.h"
-#include "miscadmin.h"
 #include "settings.h"
 
 uint32		fuuid_clock_resolution = 1;
@@ -44,15 +43,16 @@ fuuid_clock_monotonic_ns(void)
 
 /*
  * Note that this process has its latest value from now on: the first one, or anew.
+ * The child of one that had generated goes on from its parent's, and began with it.
  */
 void
 fuuid_clock_begin_process(bool anew)
 {
-	static int	process = 0;
+	static bool begun = false;
 
-	if (process == MyProcPid && !anew)
+	if (begun && !anew)
 		return;
-	process = MyProcPid;
+	begun = true;
 	fuuid_clock_process_ns = fuuid_clock_monotonic_ns();
 }
 

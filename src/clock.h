@@ -25,8 +25,8 @@
 extern uint32 fuuid_clock_resolution;
 
 /*
- * Monotonic clock, in nanoseconds, when this process was about to generate first,
- * or observed a UUID that became its latest value.
+ * Monotonic clock, in nanoseconds, when this process, or the parent whose latest
+ * value it has, was about to generate first, or observed a UUID that became it.
  */
 extern uint64 fuuid_clock_process_ns;
 

@@ -222,6 +222,8 @@ sub lead_of_child
 }
 cmp_ok(lead_of_child('session'),  '>', $hour, 'session: its child goes on from its latest UUID');
 cmp_ok(lead_of_child('instance'), '>', $hour, 'instance: and takes the others along');
+session("SET fast_uuid.ordering = 'instance'", 'SELECT fast_uuid_reset_ordering()')->quit;
+cmp_ok(lead_of_child('instance'), '<', $ms, 'instance: until a reset, also one that begins after it');
 $session->quit;
 
 $node->stop;
