@@ -81,7 +81,7 @@ sub look
 		$scope->{steps}[1]++;
 		$scope->{observed} = $certainly ? 0 : 2 if $scope->{observed};
 	}
-$scope->{known} = [ $lead->[0] >= $ms ? $lead->[0] : 0, $lead->[1] ];
+	$scope->{known} = [ $lead->[0] >= $ms ? $lead->[0] : 0, $lead->[1] ];
 	$scope->{largest}[0] = max($scope->{largest}[0], $scope->{known}[0]);
 	$scope->{largest}[1] = max($scope->{largest}[1], $lead->[1]);
 	return;
@@ -172,10 +172,13 @@ sub observe
 	$self->arrive($session, $ordering);
 	$self->look_before($session, $ordering, $clock);
 	foreach my $scope ($session, $ordering eq 'session' ? () : $self->{instance})
-	{		if ($ns > $scope->{last}[0])
+	{
+		if ($ns > $scope->{last}[0])
 		{
-			$scope->{observed} = $ns > $scope->{last}[1] ? 1 : 2 if $scope == $session;
-$scope->{last} = [ $ns, max($ns, $scope->{last}[1]) ];
+			my $certainly = $ns > $scope->{last}[1];
+			$scope->{observed} = $certainly ? 1 : 2 if $scope == $session;
+			$scope->{began_before} = $certainly ? 0 : 2 if $scope == $session && $scope->{began_before};
+			$scope->{last} = [ $ns, max($ns, $scope->{last}[1]) ];
 			look($scope, lead($scope->{last}, $clock), 0);
 		}
 		$scope->{above} = $id if $id gt $scope->{above};

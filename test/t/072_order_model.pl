@@ -72,6 +72,8 @@ my @found = (
 		[ 1, 'in_order', 'session' ], [ 1, 'in_order', 'instance' ], [ 2, 'single', '', 1 ] ],
 	'a reset, and a session that has observed a UUID before it' =>
 	  [ [ 1, 'observe', 5_000_000, 0, 1 ], [ 2, 'reset' ], [ 1, 'single', '', 1 ] ],
+	'a reset, and a session that has observed a UUID after it' => [
+		[ 0, 'single', '', 1 ], [ 1, 'reset' ], [ 0, 'observe', 5_000_000, 0, 1 ], [ 0, 'in_order', 'instance' ] ],
 	'a reset, a row of a set, and the clock steps backwards' => [
 		[ 0, 'control', 'BEGIN', '' ], [ 0, 'declare', 'c', 'list', 300 ], [ 0, 'in_order', 'instance' ],
 		[ 0, 'clock', 'pass', 300 ], [ 0, 'fetch', 'FETCH', 'c', 1 ], [ 1, 'reset' ], [ 0, 'fetch', 'FETCH', 'c', 1 ],
