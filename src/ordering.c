@@ -60,23 +60,19 @@ bool
 fuuid_ordering_is_own(void)
 {
 	return fuuid_ordering_alone ||
-		(fuuid_ordering_scope == FUUID_ORDERING_SESSION && !fuuid_instance_was_reset());
+		(fuuid_ordering_scope == FUUID_ORDERING_SESSION && fuuid_instance_is_epoch(fuuid_instance_own_epoch));
 }
 
 /*
- * How far a nanosecond leads the clock, and what that shows.  Raises an error where
- * that is more than an id of another generator may push it.
+ * How far a nanosecond leads the clock.  Raises an error where that is more than
+ * an id of another generator may push it.
  */
 static uint64
-checked_lead(uint64 ns, uint64 *clock_ns)
+checked_lead(uint64 ns, uint64 clock_ns)
 {
-	struct timespec now;
-	uint64		lead;
+	uint64		lead = ns > clock_ns ? ns - clock_ns : 0;
 	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS : fuuid_max_clock_lead * FUUID_NS_PER_MS;
 
-	fuuid_clock_read(&now);
-	*clock_ns = fuuid_ns_of_time(&now);
-	lead = ns > *clock_ns ? ns - *clock_ns : 0;
 	if (lead >= FUUID_BACKWARD_STEP_NS && lead > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -95,10 +91,14 @@ checked_lead(uint64 ns, uint64 *clock_ns)
 void
 fuuid_ordering_advance_past(uint64 ns)
 {
+	struct timespec now;
 	uint64		clock_ns;
-	uint64		lead = checked_lead(ns, &clock_ns);
+	uint64		lead;
 	uint64		epoch;
 
+	fuuid_clock_read(&now);
+	clock_ns = fuuid_ns_of_time(&now);
+	lead = checked_lead(ns, clock_ns);
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)

@@ -142,22 +142,26 @@ static void
 check_foreign(const Horizon *horizon, HorizonValue value)
 {
 	uint64		clock_ns = read_clock_ns();
-	bool		protected = value.life != 0 || fuuid_horizon_is_protected(horizon);
+	uint64		horizon_ns = ns_of(value);
 
-	if (protected && ns_of(value) > FUUID_CLOCK_END_NS - REACH_NS)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
-				 errmsg("horizon of ordering \"durable\" is out of range"),
-				 errdetail("Sequence \"%s\" holds a time after the year 2554.", FUUID_HORIZON_NAME),
-				 errhint("Call fast_uuid_reset_ordering() with ordering \"durable\" in force.")));
-	if (protected || ns_of(value) <= clock_ns + STRIDE_NS)
+	if (value.life != 0 || fuuid_horizon_is_protected(horizon))
+	{
+		if (horizon_ns > FUUID_CLOCK_END_NS - REACH_NS)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
+					 errmsg("horizon of ordering \"durable\" is out of range"),
+					 errdetail("Sequence \"%s\" holds a time after the year 2554.", FUUID_HORIZON_NAME),
+					 errhint("Call fast_uuid_reset_ordering() with ordering \"durable\" in force.")));
+		return;
+	}
+	if (horizon_ns <= clock_ns + STRIDE_NS)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("horizon of ordering \"durable\" is too far ahead of the clock"),
 			 errdetail("The horizon is " UINT64_FORMAT " ms ahead of the clock. It was set by setval(), "
 					   "and a role other than a superuser has the UPDATE privilege on the sequence.",
-					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS),
+					   (horizon_ns - clock_ns) / FUUID_NS_PER_MS),
 			 errhint("If the value is correct, revoke the UPDATE privilege on sequence \"%s\". Otherwise, call "
 					 "fast_uuid_reset_ordering() with ordering \"durable\" in force.", FUUID_HORIZON_NAME)));
 }
@@ -298,9 +302,8 @@ void
 fuuid_durable_reserve(struct timespec *now, uint32 count)
 {
 	fuuid_instance_reserve(now, count);
-	if (likely(is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)))
-		return;
-	while (!fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
+	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)) &&
+		   !fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
 	{
 		(void) fuuid_instance_epoch();
 		fuuid_clock_read(now);

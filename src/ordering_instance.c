@@ -60,19 +60,8 @@ fuuid_instance_entered(void)
 }
 
 /*
- * Was the instance reset since this backend, which has generated under its order,
- * last looked?  Or is it just now?
- */
-bool
-fuuid_instance_was_reset(void)
-{
-	uint64		epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
-
-	return epoch != fuuid_instance_own_epoch || (epoch & 1) != 0;
-}
-
-/*
- * Where it was, the backend's own latest value does not count any more, and true is
+ * Where the instance was reset since this backend, which has generated under its
+ * order, last looked, its own latest value does not count any more, and true is
  * returned.  Nor while a reset goes on: until it has ended, who still finds the
  * old word goes on from that.
  */

@@ -12,7 +12,6 @@ extern uint64 fuuid_instance_own_epoch;
 
 extern void fuuid_instance_enter(void);
 extern bool fuuid_instance_entered(void);
-extern bool fuuid_instance_was_reset(void);
 extern bool fuuid_instance_follow_reset(void);
 extern void fuuid_instance_reserve(struct timespec *now, uint32 count);
 extern uint64 fuuid_instance_epoch(void);
