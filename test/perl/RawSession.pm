@@ -126,6 +126,15 @@ sub outcome
 	return $self->{error} eq '' ? "value $rows" : substr($self->{error}, 0, 5);
 }
 
+# The rows of what must succeed; else the test ends.
+sub query_safe
+{
+	my ($self, $sql) = @_;
+	my $rows = $self->query($sql);
+	die "$sql: $self->{error}\n" if $self->{error} ne '';
+	return $rows;
+}
+
 sub quit
 {
 	my ($self) = @_;

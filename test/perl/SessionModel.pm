@@ -7,6 +7,8 @@ package SessionModel;
 use strict;
 use warnings;
 
+use RandomHistory;
+
 sub new
 {
 	my ($class) = @_;
@@ -51,6 +53,17 @@ sub restore
 	my ($self, $saved) = @_;
 	@$self{qw(set touched)} = @$saved{qw(set touched)};
 	return;
+}
+
+# BEGIN, SAVEPOINT and so on, at random, with a name for those that take one; where the
+# transaction has failed, its end in so many of a hundred cases.
+sub choose_control
+{
+	my ($self, $random, $ends) = @_;
+	return ('BEGIN', '') if $self->{status} eq 'idle' && chance($random, 90);
+	return (one_of($random, 'ROLLBACK', 'COMMIT'), '') if $self->{status} eq 'failed' && chance($random, $ends);
+	my @names = ('a', 'b', grep { $_ } map { $_->[0] } @{ $self->{levels} });
+	return (one_of($random, ('SAVEPOINT', 'ROLLBACK TO') x 2, 'RELEASE', 'COMMIT', 'ROLLBACK', 'BEGIN'), one_of($random, @names));
 }
 
 sub begin

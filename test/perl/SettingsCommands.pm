@@ -159,15 +159,7 @@ sub do_role
 	return;
 }
 
-sub choose_control
-{
-	my (undef, $random, $session) = @_;
-	my $state = $session->{state};
-	return ('BEGIN', '') if $state->{status} eq 'idle' && chance($random, 90);
-	return (one_of($random, 'ROLLBACK', 'COMMIT'), '') if $state->{status} eq 'failed' && chance($random, 60);
-	my @names = ('a', 'b', grep { $_ } map { $_->[0] } @{ $state->{levels} });
-	return (one_of($random, ('SAVEPOINT', 'ROLLBACK TO') x 2, 'RELEASE', 'COMMIT', 'ROLLBACK', 'BEGIN'), one_of($random, @names));
-}
+sub choose_control { my (undef, $random, $session) = @_; return $session->{state}->choose_control($random, 60) }
 
 sub do_control
 {

@@ -32,9 +32,7 @@ my $session = RawSession->connect($node, user => $node->safe_psql('postgres', 'S
 sub rows
 {
 	my ($sql) = @_;
-	my @rows = split /\n/, $session->query($sql);
-	BAIL_OUT("$sql: $session->{error}") if $session->{error} ne '';
-	return @rows;
+	return split /\n/, $session->query_safe($sql);
 }
 
 # The clock stands at a nanosecond that is later than the latest UUID.

@@ -34,11 +34,7 @@ my $durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 sub session
 {
 	my $session = RawSession->connect($node, user => $user, database => 'postgres');
-	foreach (@_)
-	{
-		$session->query($_);
-		BAIL_OUT("$_: $session->{error}") if $session->{error} ne '';
-	}
+	$session->query_safe($_) foreach @_;
 	return $session;
 }
 

@@ -32,9 +32,7 @@ my $session = RawSession->connect($node, user => $user, database => 'postgres');
 sub query
 {
 	my ($sql) = @_;
-	my $rows = $session->query($sql);
-	BAIL_OUT("$sql: $session->{error}") if $session->{error} ne '';
-	return $rows;
+	return $session->query_safe($sql);
 }
 
 # The time of a UUID, to the nanosecond, the microsecond and the millisecond.

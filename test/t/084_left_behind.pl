@@ -41,16 +41,8 @@ my $durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 sub session
 {
 	my $session = RawSession->connect($node, user => $user, database => 'postgres');
-	run_in($session, $_) foreach @_;
+	$session->query_safe($_) foreach @_;
 	return $session;
-}
-
-sub run_in
-{
-	my ($session, $sql) = @_;
-	my $rows = $session->query($sql);
-	BAIL_OUT("$sql: $session->{error}") if $session->{error} ne '';
-	return $rows;
 }
 
 # Is a session under the order of the instance?  Another one of that is ahead.
@@ -61,9 +53,9 @@ sub order_of
 	my ($session) = @_;
 	$now += 100 * $ms;
 	$clock->put($now + 10 * $ms);
-	my $ahead = run_in($other, 'SELECT uuidv7_fast()');
+	my $ahead = $other->query_safe('SELECT uuidv7_fast()');
 	$clock->put($now);
-	my $id = run_in($session, 'SELECT uuidv7_fast()');
+	my $id = $session->query_safe('SELECT uuidv7_fast()');
 	return $id gt $ahead ? 'instance' : KnownClock::ns_of($id) == $now ? 'session' : 'neither';
 }
 
@@ -78,23 +70,23 @@ my %endings = (
 	'DISCARD ALL'    => sub { return "SET fast_uuid.$_[0] = '$_[1]'; SELECT $_[2]", 'DISCARD ALL' });
 my $fetched = sub {
 	my ($session) = @_;
-	return run_in($session, "SELECT refills || ' ' || bytes FROM fast_uuid_stats() WHERE name = 'urandom'");
+	return $session->query_safe("SELECT refills || ' ' || bytes FROM fast_uuid_stats() WHERE name = 'urandom'");
 };
 foreach my $ending (sort keys %endings)
 {
 	my $session = session("SELECT uuidv7_fast_min(now())");
-	my $change  = sub { run_in($session, $_) foreach $endings{$ending}->(@_) };
+	my $change  = sub { $session->query_safe($_) foreach $endings{$ending}->(@_) };
 
 	# 5 fetches of 8 bytes, then 64 and 128 as at first.
 	$change->('buffer_size', '0', "count(uuidv7_fast('urandom')) FROM generate_series(1, 5)");
-	run_in($session, "SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9)");
+	$session->query_safe("SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9)");
 	is($fetched->($session), '7 232', "$ending: the size of the buffer is as before");
 	$change->('source', 'urandom', 'uuidv7_fast()');
 	my $drawn = $fetched->($session);
-	run_in($session, 'SELECT count(uuidv7_fast()) FROM generate_series(1, 10000)');
+	$session->query_safe('SELECT count(uuidv7_fast()) FROM generate_series(1, 10000)');
 	is($fetched->($session), $drawn, "$ending: the source is as before");
 	$change->('vdso', 'off', "uuidv7_fast('getrandom')");
-	is(run_in($session, 'SHOW fast_uuid.vdso'), 'on', "$ending: the vDSO is as before");
+	is($session->query_safe('SHOW fast_uuid.vdso'), 'on', "$ending: the vDSO is as before");
 	$change->('allowed_sources', 'getrandom', "uuidv7_fast('getrandom')");
 	like($session->outcome("SELECT uuidv7_fast('urandom')"), qr/^value ./, "$ending: a source is allowed as before");
 	$change->('max_clock_lead', '0', 'uuidv7_fast()');
@@ -110,7 +102,7 @@ foreach my $ending (sort keys %endings)
 	# The other way: what was allowed meanwhile, and buffered, is refused again.
 	if ($ending !~ /RESET|DISCARD/)
 	{
-		run_in($session, "SET fast_uuid.allowed_sources = 'getrandom'");
+		$session->query_safe("SET fast_uuid.allowed_sources = 'getrandom'");
 		$change->('allowed_sources', 'getrandom, urandom', "uuidv7_fast('urandom')");
 		is($session->outcome("SELECT uuidv7_fast('urandom')"), '42501', "$ending: a source is refused as before");
 	}
@@ -128,7 +120,7 @@ foreach my $step (
 {
 	my ($setting, $value) = @$step;
 	$order{$setting} = $value;
-	run_in($session, "SET fast_uuid.$setting = '$value'");
+	$session->query_safe("SET fast_uuid.$setting = '$value'");
 	is(order_of($session), (grep { $_ eq 'instance' } values %order) ? 'instance' : 'session', "$setting = $value, with ordering $order{ordering}, required $order{required_ordering}");
 }
 my $stream = "SELECT string_agg(right(uuidv7_fast('xorshift128+')::text, 14), ' ') FROM generate_series(1, 20)";
@@ -137,20 +129,20 @@ foreach my $seed (1, 2, 1, 1, 2)
 {
 	foreach my $sizes ([ 0, 4096 ], [ 4096, 0 ], [ 64, 64 ])
 	{
-		run_in($session, "SET fast_uuid.buffer_size = $sizes->[0]; SET fast_uuid.seed = '$seed'; SET fast_uuid.buffer_size = $sizes->[1]");
-		my $bits = run_in($session, $stream);
+		$session->query_safe("SET fast_uuid.buffer_size = $sizes->[0]; SET fast_uuid.seed = '$seed'; SET fast_uuid.buffer_size = $sizes->[1]");
+		my $bits = $session->query_safe($stream);
 		$streams{$seed} //= $bits;
 		is($bits, $streams{$seed}, "seed $seed, set between buffers of @$sizes bytes: its stream, from the beginning");
 	}
 }
 isnt($streams{1}, $streams{2}, 'each seed has its own');
-run_in($session, "SET fast_uuid.source = 'urandom'; SELECT uuidv7_fast()");
+$session->query_safe("SET fast_uuid.source = 'urandom'; SELECT uuidv7_fast()");
 foreach my $step (
 	[ 'allowed_sources', 'getrandom', '42501' ], [ 'source', 'getrandom', 'value' ], [ 'allowed_sources', 'urandom', '42501' ],
 	[ 'source', 'urandom', 'value' ], [ 'allowed_sources', 'urandom, getrandom', 'value' ], [ 'source', 'getrandom', 'value' ], [ 'allowed_sources', '', '42501' ])
 {
 	my ($setting, $value, $expected) = @$step;
-	run_in($session, "SET fast_uuid.$setting = '$value'");
+	$session->query_safe("SET fast_uuid.$setting = '$value'");
 	is(substr($session->outcome('SELECT uuidv7_fast()'), 0, 5), $expected, "then $setting = '$value': $expected");
 }
 $session->quit;
@@ -165,8 +157,8 @@ foreach my $ordering ('session', 'instance')
 		$now += 1000 * $ms;
 		$clock->put($now);
 		is($session->outcome("SELECT $call"), '55000', "$ordering: $call fails in the middle");
-		run_in($session, 'RESET fast_uuid.max_clock_lead');
-		my $next = KnownClock::ns_of(run_in($session, 'SELECT uuidv7_fast()')) - $now;
+		$session->query_safe('RESET fast_uuid.max_clock_lead');
+		my $next = KnownClock::ns_of($session->query_safe('SELECT uuidv7_fast()')) - $now;
 		cmp_ok($next, '>',  999_000,   "$ordering: $call: the next UUID is beyond what was generated");
 		cmp_ok($next, '<=', 1_000_001, "$ordering: $call: and not beyond that of the failure");
 		$session->quit;
@@ -179,17 +171,17 @@ foreach my $ordering ('session', 'instance', $durable ? 'durable' : ())
 {
 	$now += 1000 * $ms;
 	$clock->put($now + 10 * $ms);
-	run_in($other, 'SELECT uuidv7_fast()');
+	$other->query_safe('SELECT uuidv7_fast()');
 	$clock->put($now);
 	$session = session("SET fast_uuid.ordering = '$ordering'");
 	is($session->outcome('SELECT fast_uuid_reset_ordering()'), 'value ', "$ordering: a reset is the first that a session does");
 
 	# Under durable order the first one is reserved again, once the horizon is known.
 	my $first = $now + ($ordering eq 'durable' ? 1 : 0);
-	is(KnownClock::ns_of(run_in($session, 'SELECT uuidv7_fast()')), $first, "$ordering: then it has the time of the clock");
-	my $next = KnownClock::ns_of(run_in($other, 'SELECT uuidv7_fast()'));
+	is(KnownClock::ns_of($session->query_safe('SELECT uuidv7_fast()')), $first, "$ordering: then it has the time of the clock");
+	my $next = KnownClock::ns_of($other->query_safe('SELECT uuidv7_fast()'));
 	is($next, $ordering eq 'session' ? $now + 10 * $ms + 1 : $first + 1, "$ordering: and the others, " . ($ordering eq 'session' ? 'whom it does not concern, theirs' : 'whom it concerns, too'));
-	is(run_in($session, "SELECT sum(backward_steps) FROM fast_uuid_stats() WHERE name = 'session'"), '0', "$ordering: no backward step of the session");
+	is($session->query_safe("SELECT sum(backward_steps) FROM fast_uuid_stats() WHERE name = 'session'"), '0', "$ordering: no backward step of the session");
 	$session->quit;
 }
 $other->quit;
@@ -205,10 +197,10 @@ $clock = KnownClock->new($node, now => $now + $hour);
 like(slurp_file($node->logfile), qr/drew from 4 entropy sources/, 'the postmaster has drawn');
 $clock->put($now);
 $session = session();
-is(run_in($session, "SELECT sum(refills) || ' ' || sum(bytes) FROM fast_uuid_stats() WHERE kind = 'source'"), '0 0', 'its child has not');
-run_in($session, "SELECT uuidv7_fast('urandom')");
+is($session->query_safe("SELECT sum(refills) || ' ' || sum(bytes) FROM fast_uuid_stats() WHERE kind = 'source'"), '0 0', 'its child has not');
+$session->query_safe("SELECT uuidv7_fast('urandom')");
 is($fetched->($session), '1 64', 'its first fetch is the first one');
-run_in($session, "SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 8)");
+$session->query_safe("SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 8)");
 is($fetched->($session), '2 192', 'and the second the second');
 
 # How far a new child under this order is ahead of the clock.
@@ -216,7 +208,7 @@ sub lead_of_child
 {
 	my ($ordering) = @_;
 	my $child = session("SET fast_uuid.ordering = '$ordering'");
-	my $lead  = KnownClock::ns_of(run_in($child, 'SELECT uuidv7_fast()')) - $now;
+	my $lead  = KnownClock::ns_of($child->query_safe('SELECT uuidv7_fast()')) - $now;
 	$child->quit;
 	return $lead;
 }
