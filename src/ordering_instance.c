@@ -214,14 +214,14 @@ fuuid_instance_is_epoch(uint64 epoch)
 }
 
 /*
- * Raise the latest value of the instance to this nanosecond, unless it is beyond
- * it: all further ones are greater.  The latest value is returned in *last_ns.
- * False, and nothing was done, where the instance was reset since that epoch.
+ * Raise a word to this nanosecond, unless it is beyond it; what it is then is
+ * returned in *raised_ns.  False, and nothing was done, where the instance was reset
+ * since that epoch: a reset gives the word a value that it never had.
  */
-bool
-fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
+static bool
+raise_word(pg_atomic_uint64 *word, uint64 ns, uint64 epoch, uint64 *raised_ns)
 {
-	uint64		seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
+	uint64		seen = pg_atomic_read_u64(word);
 
 	for (;;)
 	{
@@ -229,10 +229,31 @@ fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
 		pg_read_barrier();
 		if (pg_atomic_read_u64(&fuuid_shared->epoch) != epoch)
 			return false;
-		*last_ns = Max(seen, ns);
-		if (seen >= ns || pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns))
+		*raised_ns = Max(seen, ns);
+		if (seen >= ns || pg_atomic_compare_exchange_u64(word, &seen, ns))
 			return true;
 	}
+}
+
+/*
+ * Make all further values of the instance greater than this nanosecond.  The latest
+ * one is returned in *last_ns.  False, and nothing was done, where the instance was
+ * reset since that epoch.
+ */
+bool
+fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
+{
+	return raise_word(&fuuid_shared->last_ns, ns, epoch, last_ns);
+}
+
+/*
+ * The same for the watermark that was returned last; the present one is returned in
+ * *watermark_ns.
+ */
+bool
+fuuid_instance_raise_watermark(uint64 ns, uint64 epoch, uint64 *watermark_ns)
+{
+	return raise_word(&fuuid_shared->watermark_ns, ns, epoch, watermark_ns);
 }
 
 /*
@@ -306,7 +327,7 @@ fuuid_instance_stats(OrderingStats *stats)
  * Forget the latest value of the instance, for all backends.  False, and nothing
  * was done, while another backend is at it: one reset at a time.
  *
- * The word becomes a value that it never had, the epoch, so that a reservation
+ * Each word becomes a value that it never had, the epoch, so that a reservation
  * at the same time has either succeeded before, or fails its exchange and starts
  * again.  The epoch is odd while that happens: a backend that comes in between
  * forgets its own latest value at every look, so that what it still takes from
@@ -322,9 +343,7 @@ fuuid_instance_try_reset(void)
 	if ((epoch & 1) != 0 ||
 		!pg_atomic_compare_exchange_u64(&fuuid_shared->epoch, &epoch, epoch + 1))
 		return false;
-	SpinLockAcquire(&fuuid_shared->watermark_lock);
-	fuuid_shared->watermark_ns = 0;
-	SpinLockRelease(&fuuid_shared->watermark_lock);
+	pg_atomic_exchange_u64(&fuuid_shared->watermark_ns, epoch + 2);
 	pg_atomic_exchange_u64(&fuuid_shared->last_ns, epoch + 2);
 	pg_atomic_exchange_u64(&fuuid_shared->reset_at, fuuid_clock_monotonic_ns());
 	pg_atomic_fetch_add_u64(&fuuid_shared->epoch, 1);

@@ -52,7 +52,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	pg_atomic_init_u64(&ordering->clock_lead_ns, 0);
 	pg_atomic_init_u64(&ordering->backward_steps, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
-	SpinLockInit(&ordering->watermark_lock);
+	pg_atomic_init_u64(&ordering->watermark_ns, 0);
 	ordering->life = random_life();
 
 	/* Some may be left of an earlier life of the server. */

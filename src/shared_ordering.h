@@ -6,7 +6,6 @@
 #define FUUID_SHARED_ORDERING_H
 
 #include "port/atomics.h"
-#include "storage/spin.h"
 
 /*
  * What a running transaction holds back, a cache line for each process that can
@@ -41,9 +40,7 @@ typedef struct SharedOrdering
 
 	int64		life;			/* of this memory: a random number above 2^32 */
 
-	/* The largest watermark that was returned in this epoch. */
-	slock_t		watermark_lock;
-	uint64		watermark_ns;
+	pg_atomic_uint64 watermark_ns;	/* largest watermark returned; or an epoch: none */
 
 	/* Transactions prepared with values; and of how many of them none was left. */
 	pg_atomic_uint64 prepared;

@@ -38,30 +38,13 @@ fuuid_watermark_uuid(uint64 ns)
 }
 
 /*
- * The watermark is kept as it is returned: one that is smaller, since a
- * transaction has published what it read before, would be right but go back.
- * False where the instance was reset since that epoch.
- */
-static bool
-keep(uint64 *watermark_ns, uint64 epoch)
-{
-	bool		kept;
-
-	SpinLockAcquire(&fuuid_shared->watermark_lock);
-	kept = pg_atomic_read_u64(&fuuid_shared->epoch) == epoch;
-	if (kept)
-		*watermark_ns = fuuid_shared->watermark_ns = Max(fuuid_shared->watermark_ns, *watermark_ns);
-	SpinLockRelease(&fuuid_shared->watermark_lock);
-	return kept;
-}
-
-/*
  * The watermark: a nanosecond below which no transaction can generate any more, and
  * all that have generated have ended.  It goes with the clock while no
  * transaction holds it back.
  *
  * The latest value comes before the transactions: of any that is greater the
- * transaction need not be found.
+ * transaction need not be found.  A watermark below the one before, since a
+ * transaction has published what it read earlier, would be right but go back.
  */
 static uint64
 advance_watermark(void)
@@ -80,7 +63,7 @@ advance_watermark(void)
 			continue;
 		FUUID_TEST_POINT("watermark");
 		watermark_ns = fuuid_in_flight_first(last_ns + 1, &holder);
-		if (keep(&watermark_ns, epoch))
+		if (fuuid_instance_raise_watermark(watermark_ns, epoch, &watermark_ns))
 			return watermark_ns;
 	}
 }
@@ -120,6 +103,8 @@ fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 	struct timespec now;
 	uint64		last_ns;
 	uint64		first_ns;
+	uint64		returned_ns;
+	uint64		epoch;
 
 	if (RecoveryInProgress() || !fuuid_shared_attach())
 		return false;
@@ -128,10 +113,9 @@ fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 	first_ns = fuuid_in_flight_first(Max(last_ns, fuuid_ns_of_time(&now)) + 1, holder);
 
 	/* The latest value was not raised to the clock: further ones may be behind it. */
-	*watermark_ns = last_ns <= pg_atomic_read_u64(&fuuid_shared->epoch) ? 0 : Min(first_ns, last_ns + 1);
-	SpinLockAcquire(&fuuid_shared->watermark_lock);
-	*watermark_ns = Max(*watermark_ns, fuuid_shared->watermark_ns);
-	SpinLockRelease(&fuuid_shared->watermark_lock);
+	returned_ns = pg_atomic_read_u64(&fuuid_shared->watermark_ns);
+	epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
+	*watermark_ns = Max(last_ns > epoch ? Min(first_ns, last_ns + 1) : 0, returned_ns > epoch ? returned_ns : 0);
 	return true;
 }
 

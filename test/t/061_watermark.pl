@@ -272,6 +272,7 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 	my $before  = in_transaction($session);
 	cmp_ok(watermark(), 'ge', $highest, 'values ahead of the clock: what a transaction publishes is rounded down, and does not move the watermark back');
 	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
+	is(stats('watermark IS NULL'), 't', 'reset: there is none in the statistics before the next value');
 	my $after = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
 	cmp_ok($after, 'lt', $before, 'reset: a transaction goes on with smaller values');
 	cmp_ok(watermark(), 'le', $after, 'reset: a transaction that goes on still holds the watermark back');

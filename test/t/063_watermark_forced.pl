@@ -168,6 +168,14 @@ restart_with("max_prepared_transactions = 5\n");
 	run_in($writer, "COMMIT PREPARED 'it'");
 	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
 
+	# The instance led the clock, by a UUID that was observed, until the reset.
+	run_in($writer, q{SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + interval '0.9 s'))});
+	hold($other, 'in_flight_read', 'SELECT uuidv7_fast_watermark()');
+	run_in($writer, 'SELECT fast_uuid_reset_ordering()');
+	let_go('in_flight_read');
+	my $watermark = receive($other);
+	cmp_ok($watermark, 'le', run_in($writer, 'SELECT uuidv7_fast()'), 'a reset between the transactions and the watermark of a reader: it is not beyond what comes later');
+
 	# What is counted too early is taken for finished.
 	run_in($writer, 'BEGIN');
 	$id = run_in($writer, $insert);
