@@ -332,7 +332,7 @@ sub reader_steps
 	return;
 }
 
-# Under the spin lock.  The watermark is judged here, because a snapshot that is
+# By an exchange, which fails after a reset.  The watermark is judged here, because a snapshot that is
 # taken at once sees the least.
 sub decide
 {
