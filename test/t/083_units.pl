@@ -97,6 +97,22 @@ foreach my $ordering ('session', 'instance')
 	}
 }
 
+# Exactly a millisecond by the UUID itself, which is a nanosecond more than the clock
+# was behind: the session remembers it, and does not count it later.
+foreach my $ordering ('session', 'instance')
+{
+	$session->quit;
+	$session = RawSession->connect($node, user => $user, database => 'postgres');
+	query("SET fast_uuid.ordering = '$ordering'; SELECT fast_uuid_reset_ordering()");
+	$clock->put($start + 999_999);
+	query('SELECT uuidv7_fast()');
+	$clock->put($start);
+	query('SELECT uuidv7_fast()');
+	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: remembered by the session");
+	query('SELECT uuidv7_fast()');
+	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: and not a backward step of the next UUID");
+}
+
 # The limit is in milliseconds, in whichever unit it is given; it is not reached yet
 # by its last nanosecond.
 $session->quit;
