@@ -66,6 +66,15 @@ fuuid_setting_source(const char *name)
 }
 
 /*
+ * Is a setting in the configuration file that is being read, or was read last?
+ */
+bool
+fuuid_setting_is_in_file(const char *name)
+{
+	return (fuuid_find_setting(name)->status & GUC_IS_IN_FILE) != 0;
+}
+
+/*
  * Is the server going to accept the value of a setting that needs a privilege?
  * The rule of set_config_option().
  */

@@ -24,5 +24,6 @@ extern void fuuid_placeholders_taken_over(const SettingRule *rules, int count);
 
 extern const char *fuuid_setting_origin(GucSource source);
 extern GucSource fuuid_setting_source(const char *name);
+extern bool fuuid_setting_is_in_file(const char *name);
 
 #endif							/* FUUID_PLACEHOLDERS_H */

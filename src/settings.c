@@ -48,6 +48,12 @@ fuuid_setting_warn_of_mistake(const char *setting, const char *value, const char
 			 errhint("Correct the value; until then, calls raise an error.")));
 }
 
+bool
+fuuid_settings_are_defined(void)
+{
+	return !defining;
+}
+
 /*
  * Raise the error for a setting whose value names nothing that there is.
  */
@@ -212,6 +218,7 @@ fuuid_settings_init(void)
 							NULL, NULL, NULL);
 
 	defining = false;
+	fuuid_source_warn_if_left_out();
 	fuuid_placeholders_taken_over(rules, lengthof(rules));
 	MarkGUCPrefixReserved("fast_uuid");
 	RESUME_INTERRUPTS();

@@ -16,6 +16,7 @@ extern char *fuuid_required_ordering_text;
 extern bool fuuid_source_check(char **newval, void **extra, GucSource source);
 extern void fuuid_source_assign(const char *newval, void *extra);
 extern const char *fuuid_source_show(void);
+extern void fuuid_source_warn_if_left_out(void);
 
 extern bool fuuid_allowed_check(char **newval, void **extra, GucSource source);
 extern void fuuid_allowed_assign(const char *newval, void *extra);
@@ -31,6 +32,7 @@ extern const char *fuuid_required_ordering_show(void);
 extern bool fuuid_seed_check(char **newval, void **extra, GucSource source);
 extern void fuuid_seed_assign(const char *newval, void *extra);
 
+extern bool fuuid_settings_are_defined(void);
 extern bool fuuid_setting_must_keep(GucSource source);
 extern void fuuid_setting_warn_of_mistake(const char *setting, const char *value, const char *detail);
 FUUID_NORETURN extern void fuuid_setting_fail_unknown(const char *what, const char *value,

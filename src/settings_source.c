@@ -6,6 +6,7 @@
 
 #include "compat.h"
 #include "entropy.h"
+#include "miscadmin.h"
 #include "placeholders.h"
 #include "settings.h"
 #include "settings_hooks.h"
@@ -161,12 +162,33 @@ fuuid_settings_not_allowed(const char *source)
 }
 
 /*
+ * Tell the log of a list that does not allow the source which the server's
+ * configuration chooses, most likely by default.
+ */
+void
+fuuid_source_warn_if_left_out(void)
+{
+	if (IsUnderPostmaster || fuuid_source == FUUID_ENTROPY_UNKNOWN || fuuid_allowed_sources == 0 ||
+		(fuuid_allowed_sources >> fuuid_source & 1))
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("fast_uuid.source \"%s\" is not in fast_uuid.allowed_sources", fuuid_entropy_sources[fuuid_source]->name),
+			 errdetail("Calls that use this source raise an error."),
+			 errhint("Set fast_uuid.source to one of: %s.", fuuid_entropy_names(fuuid_allowed_sources))));
+}
+
+/*
  * What is buffered from a source that is no longer allowed must not be used, so
  * that calls need to look at the allowlist only when they refill.
+ *
+ * A source in the same file may be about to change as well: nothing is said then.
  */
 void
 fuuid_allowed_assign(const char *newval pg_attribute_unused(), void *extra)
 {
 	fuuid_allowed_sources = *(uint32 *) extra;
 	fuuid_entropy_discard();
+	if (!IsUnderPostmaster && fuuid_settings_are_defined() && !fuuid_setting_is_in_file("fast_uuid.source"))
+		fuuid_source_warn_if_left_out();
 }
