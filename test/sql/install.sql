@@ -3,8 +3,14 @@ SELECT extname, extrelocatable FROM pg_extension WHERE extname = 'fast_uuid';
 
 -- generators are volatile, parallel safe, callable by everybody, not strict
 SELECT oid::regprocedure AS function, provolatile, proparallel, proisstrict, prosecdef,
-       proacl IS NULL AS for_public, obj_description(oid) IS NOT NULL AS commented
+       proacl IS NULL AS for_public
   FROM pg_proc WHERE proname ~ '^(uuidv7_fast|fast_uuid)' ORDER BY 1;
+
+-- what \df+ and \dx say
+SELECT oid::regprocedure || ': ' || coalesce(obj_description(oid), '(nothing)') AS comment
+  FROM pg_proc WHERE proname ~ '^(uuidv7_fast|fast_uuid)' ORDER BY oid;
+SELECT obj_description(oid) AS comment FROM pg_extension WHERE extname = 'fast_uuid';
+SELECT obj_description('fast_uuid_horizon'::regclass) AS comment;
 
 -- every object belongs to the extension
 SELECT pg_describe_object(classid, objid, 0) AS member

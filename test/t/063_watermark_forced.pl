@@ -275,5 +275,11 @@ SKIP:
 	cmp_ok($drawn->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'), 'gt', $id, 'until they have committed');
 	$writer->quit;
 	$drawn->stop;
+
+	# The horizon is out of reach there.
+	$drawn->append_conf('postgresql.conf', "fast_uuid.ordering = 'durable'\n");
+	is($drawn->start(fail_ok => 1), 0, 'under durable order the postmaster does not generate');
+	like(slurp_file($drawn->logfile), $version < 170000 ? qr/FATAL:  ordering "durable" requires PostgreSQL 17/ : qr/FATAL:  ordering "durable" requires a transaction/,
+		'and says why');
 }
 done_testing();

@@ -147,8 +147,10 @@ SKIP:
 	query('SELECT uuidv7_fast()');
 	is(query("SELECT to_char(horizon, 'SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"), '01.123456', 'it stays for half a second');
 	$clock->put($now + 500_000_000);
-	query('SELECT uuidv7_fast()');
+	query('BEGIN; SELECT uuidv7_fast()');
 	is(query("SELECT to_char(horizon, 'SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"), '01.623456', 'and then moves on');
+	is(query("SELECT count(*) FROM pg_locks WHERE relation = 'fast_uuid_horizon'::regclass"), '0', 'and is not locked by the transaction that moved it');
+	query('COMMIT');
 }
 query("SET fast_uuid.ordering = 'instance'; SELECT fast_uuid_reset_ordering()");
 $clock->put($start + 5);
