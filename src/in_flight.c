@@ -198,10 +198,12 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 				break;
 			own->pid = leader->pid;
 			own->xact_start = GetCurrentTransactionStartTimestamp();
+			FUUID_TEST_POINT("publishing");
 		} while (!pg_atomic_compare_exchange_u64(&own->word, &seen, word));
 	}
 	fuuid_in_flight_published_xact = xact;
 	fuuid_in_flight_published_ns = first_ns;
+	FUUID_TEST_POINT("published");
 }
 
 /*

@@ -2,8 +2,8 @@
  * test_points.c
  *	  Holds up a backend at the points of a test build (src/test_point.h), by
  *	  files in the data directory: as long as test_point.NAME is there, a backend
- *	  that comes to the point waits, and says so by test_point.NAME.reached.  The
- *	  file may hold the pid of the only backend that is meant.
+ *	  that comes to the point waits, and says so by test_point.NAME.reached, which
+ *	  holds its pid.  The file may hold the pid of the only backend that is meant.
  *
  *	  Must be loaded before the test build, which looks for fuuid_test_point().
  */
@@ -44,7 +44,7 @@ note_reached(const char *path)
 {
 	FILE	   *file = AllocateFile(path, "w");
 
-	if (file == NULL || FreeFile(file) != 0)
+	if (file == NULL || fprintf(file, "%d\n", MyProcPid) < 0 || FreeFile(file) != 0)
 		elog(PANIC, "could not write \"%s\": %m", path);
 }
 

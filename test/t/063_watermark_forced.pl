@@ -103,15 +103,32 @@ sub wait_until
 	return;
 }
 
+# Whoever comes to the point goes no further; of a pid, only that one.
+sub close_point
+{
+	my ($name, $pid) = @_;
+	append_to_file(point("$name.new"), $pid);
+	rename(point("$name.new"), point($name)) or die "could not rename: $!";
+	return;
+}
+
+# The pid of a process that stands at the point.
+sub stands_at
+{
+	my ($name) = @_;
+	my $pid = '';
+	wait_until("$name is reached", sub { -e point("$name.reached") && ($pid = slurp_file(point("$name.reached"))) =~ /\n/ });
+	return $pid + 0;
+}
+
 # Let a session run a statement, and go no further than the point; any process that
 # comes there, where "any" is true.
 sub hold
 {
 	my ($session, $name, $sql, $any) = @_;
-	append_to_file(point("$name.new"), $any ? '' : $session->{pid});
-	rename(point("$name.new"), point($name)) or die "could not rename: $!";
+	close_point($name, $any ? '' : $session->{pid});
 	$session->send($sql);
-	wait_until("$name is reached", sub { -e point("$name.reached") });
+	stands_at($name);
 	return;
 }
 
@@ -151,6 +168,28 @@ restart_with("max_prepared_transactions = 5\n");
 	cmp_ok($first, 'le', $id, 'a parallel worker stands after its exchange: the watermark is not beyond its value');
 	cmp_ok(watermark(), 'le', $id, 'nor after it has ended');
 	run_in($writer, 'COMMIT');
+
+	# Two workers publish at once: the one stands before its exchange of the word that
+	# they share, the other one makes its own.  Which of them has read the clock earlier
+	# is known of neither, so they do it again.
+	foreach (1 .. 8)
+	{
+		run_in($writer, 'BEGIN');
+		hold($writer, 'publishing', $by_workers, 1);
+		my $one = stands_at('publishing');
+		my $two = $node->poll_query_until('postgres', "SELECT count(*) FROM pg_stat_activity WHERE leader_pid = $writer->{pid}", '2')
+		  && $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE leader_pid = $writer->{pid} AND pid <> $one");
+		close_point('published', $two);
+		close_point('reserved', $one);
+		close_point('publishing', $one);
+		stands_at('published');
+		let_go('publishing');
+		stands_at('reserved');
+		$first = watermark();
+		let_go($_) foreach 'reserved', 'published';
+		cmp_ok($first, 'le', receive($writer), 'two parallel workers publish at once: the watermark is not beyond the values of either');
+		run_in($writer, 'COMMIT');
+	}
 
 	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
 	run_in($writer, 'BEGIN');
