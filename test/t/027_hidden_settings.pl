@@ -41,6 +41,16 @@ $session->query('COMMIT; SELECT uuidv7_fast()');
 is(used($session), 'urandom xorshift128+', 'hidden: then that of SET');
 $session->quit;
 
+# What a superuser has set counts, also when he is none any more.
+$node->safe_psql('postgres', 'CREATE ROLE demoted LOGIN SUPERUSER');
+$session = session('demoted', {});
+$session->query("SET fast_uuid.allowed_sources = 'urandom'");
+$node->safe_psql('postgres', 'ALTER ROLE demoted NOSUPERUSER');
+is($session->outcome("SELECT uuidv7_fast('getrandom')"), '42501', 'set by a superuser who is none any more: what was set is in force');
+like($session->outcome("SELECT uuidv7_fast('urandom')"), qr/value/, 'set by a superuser who is none any more: and is no mistake');
+$session->quit;
+$node->safe_psql('postgres', 'DROP ROLE demoted');
+
 # A RESET or DEFAULT in the transaction of the first call: the server would drop it.
 foreach my $reset ('RESET %s', 'SET LOCAL %s TO DEFAULT', 'RESET ALL')
 {

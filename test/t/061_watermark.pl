@@ -282,7 +282,7 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 }
 
 # Where it cannot be had.
-refused("BEGIN ISOLATION LEVEL $_; SELECT uuidv7_fast_watermark()", qr/ERROR:  55000: uuidv7_fast_watermark\(\) requires isolation level READ COMMITTED\n.*DETAIL/s, $_)
+refused("BEGIN ISOLATION LEVEL $_; SELECT uuidv7_fast_watermark()", qr/ERROR:  55000: uuidv7_fast_watermark\(\) requires isolation level READ COMMITTED\nDETAIL:  This transaction's snapshot is older than the watermark would be, and might not show all rows below it\.\nHINT:  Call it in a transaction that begins with BEGIN ISOLATION LEVEL READ COMMITTED\.\n/, $_)
   foreach 'REPEATABLE READ', 'SERIALIZABLE';
 my $reads = qr/ERROR:  0A000: uuidv7_fast_watermark\(\) cannot be called in a statement that reads a table\n.*HINT:  Call it in a statement of its own/s;
 $node->safe_psql('postgres', 'CREATE VIEW safe AS SELECT uuidv7_fast_watermark() AS upto; CREATE TABLE progress (upto uuid PRIMARY KEY); INSERT INTO progress SELECT uuidv7_fast_watermark()');

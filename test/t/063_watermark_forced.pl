@@ -316,9 +316,9 @@ SKIP:
 	$drawn->stop;
 
 	# The horizon is out of reach there.
-	$drawn->append_conf('postgresql.conf', "fast_uuid.ordering = 'durable'\n");
+	$drawn->append_conf('postgresql.conf', "fast_uuid.ordering = 'durable'\nlog_line_prefix = '%e '\n");
 	is($drawn->start(fail_ok => 1), 0, 'under durable order the postmaster does not generate');
-	like(slurp_file($drawn->logfile), $version < 170000 ? qr/FATAL:  ordering "durable" requires PostgreSQL 17/ : qr/FATAL:  ordering "durable" requires a transaction/,
+	like(slurp_file($drawn->logfile), $version < 170000 ? qr/0A000 FATAL:  ordering "durable" requires PostgreSQL 17/ : qr/25P01 FATAL:  ordering "durable" requires a transaction/,
 		'and says why');
 }
 done_testing();

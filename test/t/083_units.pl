@@ -113,6 +113,15 @@ foreach my $ordering ('session', 'instance')
 	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: and not a backward step of the next UUID");
 }
 
+# A lead of exactly a millisecond that the watermark is the first to see.
+query('SELECT fast_uuid_reset_ordering()');
+$clock->put($start + 1_000_000);
+query('SELECT uuidv7_fast()');
+my $counted = $shown->('instance') =~ s/.* //r;
+$clock->put($start);
+query('SELECT uuidv7_fast_watermark()');
+is($shown->('instance') =~ s/.* //r, $counted + 1, 'a lead of 1000000 ns: a backward step, as the watermark sees it');
+
 # The limit is in milliseconds, in whichever unit it is given; it is not reached yet
 # by its last nanosecond.
 $session->quit;
@@ -151,6 +160,9 @@ SKIP:
 	is(query("SELECT to_char(horizon, 'SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"), '01.623456', 'and then moves on');
 	is(query("SELECT count(*) FROM pg_locks WHERE relation = 'fast_uuid_horizon'::regclass"), '0', 'and is not locked by the transaction that moved it');
 	query('COMMIT');
+	query("SELECT setval('fast_uuid_horizon', 1)");
+	is(query("SELECT to_char(horizon, 'YYYY-MM-DD HH24:MI:SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"),
+		'1970-01-01 00:00:00.000001', 'the earliest horizon that can be restored');
 }
 query("SET fast_uuid.ordering = 'instance'; SELECT fast_uuid_reset_ordering()");
 $clock->put($start + 5);

@@ -1,0 +1,90 @@
+# Durable order while somebody else has the horizon's sequence locked: who can do
+# without moving the horizon does not wait; who cannot waits, can be cancelled, and finds
+# the sequence again, or gone.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use KnownClock;
+use RawSession;
+use Watchdog;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my $node = PostgreSQL::Test::Cluster->new('locked');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\nfast_uuid.ordering = 'durable'\n");
+my $clock = KnownClock->new($node);
+my $now   = 1_800_000_000_000_000_000;
+$clock->put($now);
+if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
+{
+	$node->stop;
+	plan skip_all => 'durable order requires PostgreSQL 17';
+}
+my $user = $node->safe_psql('postgres', 'SELECT current_user');
+my $call = 'SELECT uuidv7_fast()';
+
+sub session
+{
+	return RawSession->connect($node, user => $user, database => 'postgres');
+}
+
+sub wait_until_locked_out
+{
+	my ($pid) = @_;
+	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid") or BAIL_OUT("process $pid does not wait");
+	return;
+}
+
+foreach my $case (
+	[ 'it is altered', 'ALTER SEQUENCE fast_uuid_horizon CACHE 1', 'COMMIT', '' ],
+	[ 'it is dropped, which is rolled back', 'DROP EXTENSION fast_uuid', 'ROLLBACK', '' ],
+	[ 'it is dropped', 'DROP EXTENSION fast_uuid', 'COMMIT', qr/^55000 ordering "durable" requires sequence/ ])
+{
+	my ($name, $lock, $end, $error) = @$case;
+	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid');
+	my ($owner, $writer) = (session(), session());
+	my $pid    = $writer->query_safe('SELECT pg_backend_pid()');
+	my $latest = $writer->query_safe($call);
+	$owner->query_safe('BEGIN');
+	$owner->query_safe($lock);
+
+	$clock->step(600_000_000);
+	my $id = within($node, "$name: who can do without the horizon", sub { $writer->query($call) });
+	is($writer->{error}, '', "$name: who can do without the horizon does not wait");
+	cmp_ok($id, 'gt', $latest, "$name: and goes on");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid"), '0', "$name: without a lock");
+
+	$clock->step(10_000_000_000);
+	$writer->send($call);
+	wait_until_locked_out($pid);
+	ok(!$writer->has_answer, "$name: who cannot waits");
+	is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', "$name: a cancel is sent");
+	within($node, "$name: the cancel is answered", sub { $writer->receive });
+	is(substr($writer->{error}, 0, 5), '57014', "$name: the cancel is answered");
+
+	$writer->send($call);
+	wait_until_locked_out($pid);
+	$owner->query_safe($end);
+	$id = within($node, "$name: in the end", sub { $writer->receive });
+	if ($error)
+	{
+		like($writer->{error}, $error, "$name: an error in the end");
+		unlike($writer->outcome($call), qr/value/, "$name: nor does the next call give a value");
+	}
+	else
+	{
+		is($writer->{error}, '', "$name: no error in the end");
+		cmp_ok($id, 'gt', $latest, "$name: it goes on");
+	}
+	$_->quit foreach $owner, $writer;
+}
+is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
+$node->stop;
+done_testing();
