@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 use lib 'test/perl';
-use FakeClock;
+use KnownClock;
 use RawSession;
 
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
@@ -263,18 +263,30 @@ restart_with("max_prepared_transactions = 0\n");
 SKIP:
 {
 	skip 'durable order requires PostgreSQL 17', 1 if $version < 170000;
-	skip 'libfaketime is not installed', 1 unless fake_clock_installed();
-	restart_with("fast_uuid.ordering = 'durable'\n", sub { start_with_fake_clock($node) });
+	skip 'needs Linux', 1 unless $^O eq 'linux';
+	my $clock;
+	restart_with("fast_uuid.ordering = 'durable'\n", sub { $clock = KnownClock->new($node); $clock->put(1_800_000_000_000_000_000) });
 
 	my ($first, $second) = (session(), session());
 	my $latest = run_in($first, 'SELECT uuidv7_fast()');
 	run_in($second, 'SELECT uuidv7_fast()');
-	my $clock = 0;
+
+	# Half a second before it is reached the horizon is moved ahead by one of them; the
+	# others do without.
+	$clock->step(600_000_000);
+	hold($first, 'horizon_written', 'SELECT uuidv7_fast()');
+	$second->send('SELECT uuidv7_fast()');
+	my $id = $second->receive;
+	is($second->{error}, '', 'a session moves the horizon ahead of time: another one does not wait');
+	cmp_ok($id, 'gt', $latest, 'and goes on');
+	let_go('horizon_written');
+	$latest = receive($first);
+	cmp_ok($latest, 'lt', $id, 'the first one has its value from before');
+	$latest = $id;
 	foreach my $point ('horizon_written', 'horizon_read')
 	{
 		my $where = $point eq 'horizon_written' ? 'written the horizon, and not flushed it' : 'read the horizon, and not moved it';
-		$clock += 3600;
-		set_clock_offset($node, "+$clock");
+		$clock->step(3600 * 1_000_000_000);
 		hold($first, $point, 'SELECT uuidv7_fast()');
 		$second->send('SELECT uuidv7_fast()');
 		wait_until(
