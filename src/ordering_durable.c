@@ -184,13 +184,9 @@ move_horizon(uint64 last_ns, uint64 epoch, bool wait)
 	bool		foreign;
 	bool		counts;
 
+	/* Dropped at this moment, of which forget_sequence() was told; or it can do without. */
 	if (!fuuid_horizon_lock(&horizon, locked, wait))
-	{
-		/* Dropped at this moment; or it can do without. */
-		if (wait)
-			forget_sequence((Datum) 0, InvalidOid);
 		return !wait;
-	}
 	found = fuuid_horizon_read(&horizon);
 	foreign = is_foreign(found);
 	horizon_ns = ns_of(found);
@@ -332,10 +328,7 @@ fuuid_durable_reset(void)
 	{
 		fuuid_durable_require();
 		if (!fuuid_horizon_lock(&horizon, sequence, true))
-		{
-			forget_sequence((Datum) 0, InvalidOid);
 			continue;
-		}
 		if (fuuid_instance_try_reset())
 			break;
 

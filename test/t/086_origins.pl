@@ -67,5 +67,9 @@ wrong(8, 'by SET, in this session or for a function');
 
 $before = "SET fast_uuid.source = 'getrandom';";
 like(error(), qr/^[0-9a-f-]{36}$/, 'a value, once it is right');
+# A value of the wrong form.
+($option, $before) = ('-c fast_uuid.buffer_size=wrong', '');
+like(error(), qr/ERROR:  invalid value for parameter "fast_uuid\.buffer_size": "wrong"\nDETAIL:  It was set by a connection option, before fast_uuid was loaded\.\n/,
+	'a number that is none: so is its place');
 $node->stop;
 done_testing();
