@@ -1,4 +1,5 @@
-# Every SQL example of the README and of doc/ runs as it is written.
+# Every SQL example of the README and of doc/ runs as it is written, whatever the
+# time zone of the session.
 
 use strict;
 use warnings;
@@ -7,29 +8,52 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('examples');
-$node->init;
+use lib 'test/perl';
+use Examples;
 
-# As the pages say: before 17 instance order requires it.
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
-$node->start;
+# Half an hour's offset, and a change of clock on either side of the Atlantic.
+my @zones = ('UTC', 'America/New_York', 'Europe/Berlin', 'Asia/Kolkata');
 
-# What the examples take for granted.
-$node->safe_psql('postgres', 'CREATE ROLE importer');
+# What requires a server of its own, and the test that runs it there.
+my %elsewhere = (pg_partman => 'test/t/099_partman.pl', timescaledb => 'test/t/043_timescaledb.pl');
 
-foreach my $page ('README.md', glob('doc/*.md'))
+foreach my $zone (@zones)
 {
-	my @examples = slurp_file($page) =~ /^```sql\n(.*?)^```$/msg;
-	next unless @examples;
-	my $database = lc($page =~ s/\W/_/gr);
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, 'CREATE EXTENSION fast_uuid') unless grep { /CREATE EXTENSION/ } @examples;
+	my $node = PostgreSQL::Test::Cluster->new('examples_' . lc($zone =~ s/\W/_/gr));
+	$node->init;
 
-	# In one session, as a reader would type them.
-	my ($code, $out, $err) =
-	  $node->psql($database, join("\n", @examples), on_error_stop => 1);
-	is($code, 0, scalar(@examples) . " examples of $page") or diag($err);
+	# As the pages say: before 17 instance order requires it.
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\ntimezone = '$zone'");
+	$node->start;
+	is($node->safe_psql('postgres', 'SHOW timezone'), $zone, "$zone: the time zone of the sessions");
+	my $version = int($node->safe_psql('postgres', 'SHOW server_version_num') / 10000);
+	my %available = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', 'SELECT name FROM pg_available_extensions');
+
+	# What the examples take for granted.
+	$node->safe_psql('postgres', 'CREATE ROLE importer');
+
+	foreach my $page (pages())
+	{
+		my @examples = examples($page) or next;
+		my @run = grep {
+			my $extension = $_->{extension};
+			$version >= $_->{version} && !$elsewhere{$extension} && (!$extension || $available{$extension})
+		} @examples;
+		my $database = lc($page =~ s/\W/_/gr);
+		$node->safe_psql('postgres', "CREATE DATABASE $database");
+		$node->safe_psql($database, 'CREATE EXTENSION fast_uuid') unless grep { $_->{sql} =~ /CREATE EXTENSION (IF NOT EXISTS )?fast_uuid/ } @run;
+
+		# In one session, as a reader would type them.
+		my ($code, $out, $err) = $node->psql($database, join("\n", map { $_->{sql} } @run), on_error_stop => 1);
+		is($code, 0, "$zone: " . @run . ' of ' . @examples . " examples of $page") or diag($err);
+	}
+	$node->stop;
 }
 
-$node->stop;
+# No example is left out here and forgotten there.
+foreach my $extension (sort keys %elsewhere)
+{
+	like(slurp_file($elsewhere{$extension}), qr/extension} eq '$extension'/, "$elsewhere{$extension} runs those of $extension");
+}
+
 done_testing();

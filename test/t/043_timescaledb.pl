@@ -12,6 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use Examples;
 use Together;
 
 my $node = PostgreSQL::Test::Cluster->new('timescaledb');
@@ -156,6 +157,21 @@ is_true(
 	q{SELECT bool_and(to_uuidv7_boundary(t) = uuidv7_fast_min(t))
         FROM generate_series('2020-01-01'::timestamptz, '2030-01-01', '1 day 1 hour 1 minute 1.001 s') AS t},
 	'and has the same bounds for a time');
+
+# As the page has it, in sessions of another time zone than the server's.
+$node->safe_psql('postgres', 'CREATE DATABASE page');
+my ($recipe) = map { $_->{sql} } grep { $_->{extension} eq 'timescaledb' } examples('doc/partitions.md');
+my ($code, $out, $err) = $node->psql('page',
+	"SET timezone = 'America/New_York'; SET client_min_messages = error; CREATE EXTENSION fast_uuid;\n$recipe", on_error_stop => 1);
+is($code, 0, 'the recipe runs') or diag($err);
+is( $node->safe_psql(
+		'page', q{
+SET timezone = 'America/New_York';
+INSERT INTO reading SELECT uuidv7_fast_at(t), 1 FROM generate_series(now() - interval '13 months', now(), '1 hour') AS t;
+SELECT count(*) > 390, bool_and(range_start AT TIME ZONE 'UTC' = date_trunc('day', range_start AT TIME ZONE 'UTC')),
+       bool_and(range_end - range_start = interval '24 hours')
+  FROM timescaledb_information.chunks WHERE hypertable_name = 'reading'}),
+	't|t|t', 'and its chunks are days of UTC through a year with both changes of clock');
 
 $node->stop;
 done_testing();
