@@ -1,4 +1,5 @@
-# What recipes promise besides that they run: partitions without a gap in any time zone.
+# What recipes promise besides that they run: partitions without a gap in any time zone,
+# text forms that sort and can be read back, masks that hide what they are said to hide.
 
 use strict;
 use warnings;
@@ -79,6 +80,59 @@ foreach my $zone ('America/New_York', 'Europe/Berlin')
 	$node->psql($database, "SET timezone = '$zone';\n" . sprintf($on_timestamptz, @$_), on_error_stop => 0)
 	  foreach [ '2027-01-01', '2027-06-01' ], [ '2027-07-01', '2027-12-01' ];
 	isnt(query($database, $search), '', "a calendar that depends on the session, $zone: gaps are found");
+}
+
+# Text forms.
+my @public = examples('doc/public-ids.md');
+new_database('public_ids');
+query('public_ids', $_->{sql}) foreach grep { !$_->{extension} && !$_->{version} } @public;
+query('public_ids', q{
+CREATE TABLE sample AS SELECT unnest(uuidv7_fast_array(500)) AS id
+  UNION ALL SELECT gen_random_uuid() FROM generate_series(1, 2000)
+  UNION ALL SELECT uuidv7_fast_at(to_timestamp(n * 1e7)) FROM generate_series(0, 1000) AS n
+  UNION ALL SELECT repeat(c, 32)::uuid FROM unnest(string_to_array('0 1 7 8 e f', ' ')) AS c});
+is( query('public_ids', q{
+SELECT bool_and(base32hex_to_uuid(short) = id AND base32hex_to_uuid(lower(short)) = id AND base32hex_to_uuid(id::text) = id),
+       bool_and(short ~ '^[0-9A-V]{26}$'),
+       bool_and((id > previous) = (short COLLATE "C" > uuid_to_base32hex(previous) COLLATE "C"))
+  FROM (SELECT id, uuid_to_base32hex(id) AS short, lag(id) OVER (ORDER BY md5(id::text)) AS previous FROM sample) AS pairs}),
+	't|t|t', 'base32hex: back again, 26 characters, in the order of the ids');
+is( query('public_ids', q{SELECT uuid_to_base32hex('01a20055-bd1d-7db2-b848-01d3c1880329')}),
+	'06H00LDT3LUR5E28079S320354', 'the text that PostgreSQL 19 encodes');
+SKIP:
+{
+	skip 'base32hex is built in from PostgreSQL 19 on', 1 if $version < 19;
+	is( query('public_ids', q{
+SELECT bool_and(rtrim(encode(id::bytea, 'base32hex'), '=') = uuid_to_base32hex(id) AND decode(uuid_to_base32hex(id), 'base32hex')::uuid = id)
+  FROM sample}), 't', 'the same as the built-in encoding');
+}
+foreach my $malformed ('', '06H00LDT3LUR5E28079S32035', '06H00LDT3LUR5E28079S320355', '06H00LDT3LUR5E28079S3203540', '06H00LDT3LUR5E28079S32W354')
+{
+	my ($code, $out, $err) = $node->psql('public_ids', "\\set VERBOSITY sqlstate\nSELECT base32hex_to_uuid('$malformed')");
+	like($err, qr/22P02/, "'$malformed' is an error");
+}
+
+# Masks.
+SKIP:
+{
+	skip 'pgcrypto, of the server\'s contrib modules, is not installed', 4
+	  if query('public_ids', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pgcrypto'}) eq '0';
+	query('public_ids', $_->{sql}) foreach grep { $_->{extension} eq 'pgcrypto' } @public;
+	is(query('public_ids', 'SELECT bool_and(unmask(mask(id)) = id AND mask(id) <> id), count(DISTINCT mask(id)) = count(DISTINCT id) FROM sample'),
+		't|t', 'masks: back again, each id has one of its own');
+
+	# Of 1000 ids of one moment, each bit of the masks is set in about half: six
+	# standard deviations are 95.
+	query('public_ids', 'CREATE TABLE moment AS SELECT id, mask(id) FROM unnest(uuidv7_fast_array(1000)) AS id');
+	my $bits = q{
+SELECT count(*) FROM (
+  SELECT sum(get_bit(uuid_send(%s), n)) AS ones FROM moment, generate_series(0, 127) AS n GROUP BY n) AS bits
+ WHERE ones NOT BETWEEN 405 AND 595};
+	is(query('public_ids', sprintf($bits, 'mask')), '0', 'no bit of a mask tells of the moment');
+	cmp_ok(query('public_ids', sprintf($bits, 'id')), '>=', 54, 'the same look sees it in the ids');
+	query('public_ids', 'CREATE ROLE app; GRANT SELECT ON customer TO app');
+	my ($code, $out, $err) = $node->psql('public_ids', "SET ROLE app; SELECT mask(id) IS NULL FROM customer LIMIT 1; SELECT key FROM mask_key");
+	like($err, qr/permission denied for table mask_key/, 'a role that may mask does not see the key');
 }
 
 $node->stop;
