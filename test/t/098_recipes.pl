@@ -1,5 +1,6 @@
 # What recipes promise besides that they run: partitions without a gap in any time zone,
-# text forms that sort and can be read back, masks that hide what they are said to hide.
+# text forms that sort and can be read back, masks that hide what they are said to hide,
+# and what SERIALIZABLE does to keys that grow at the right-hand end.
 
 use strict;
 use warnings;
@@ -134,6 +135,50 @@ SELECT count(*) FROM (
 	my ($code, $out, $err) = $node->psql('public_ids', "SET ROLE app; SELECT mask(id) IS NULL FROM customer LIMIT 1; SELECT key FROM mask_key");
 	like($err, qr/permission denied for table mask_key/, 'a role that may mask does not see the key');
 }
+
+# Under SERIALIZABLE what a transaction reads is remembered by pages of the index.
+new_database('serializable');
+query('serializable', q{
+CREATE TABLE plain (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), tenant int);
+CREATE TABLE by_tenant (id uuid DEFAULT uuidv7_fast(), tenant int, PRIMARY KEY (tenant, id));
+CREATE TABLE child (plain uuid REFERENCES plain);
+CREATE TABLE late_child (plain uuid REFERENCES plain DEFERRABLE INITIALLY DEFERRED);
+INSERT INTO plain (tenant) SELECT n % 3 FROM generate_series(1, 20000) AS n;
+INSERT INTO by_tenant (tenant) SELECT n % 3 FROM generate_series(1, 20000) AS n;
+ANALYZE});
+
+# Three transactions that insert one after the other and work with that row at once.
+# The number of those that fail.
+sub failures
+{
+	my ($table, $then) = @_;
+	my $failures = 0;
+	my @sessions = map { $node->background_psql('serializable', on_error_stop => 0) } 0 .. 2;
+	my $run = sub {
+		my ($n, $sql) = @_;
+		$sessions[$n]->{stderr} = '';
+		$sessions[$n]->query($sql);
+		return $sessions[$n]->{stderr} =~ /could not serialize access/;
+	};
+	foreach my $n (0 .. 2)
+	{
+		$run->($n, 'BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL enable_seqscan = off');
+		$run->($n, "INSERT INTO $table (tenant) VALUES ($n) RETURNING id \\gset");
+		$run->($n, $then =~ s/tenant = \?/tenant = $n/r) if $then;
+	}
+	foreach my $n (2, 1, 0)
+	{
+		$failures++ if $run->($n, 'COMMIT');
+	}
+	$_->quit foreach @sessions;
+	return $failures;
+}
+
+is(failures('plain', ''), 0, 'SERIALIZABLE, insertions alone: none fails');
+is(failures('plain', q{SELECT FROM plain WHERE id = :'id'}), 1, 'each reads its row again: one fails');
+is(failures('plain', q{INSERT INTO child VALUES (:'id')}), 1, 'a foreign key reads it: one fails');
+is(failures('plain', q{INSERT INTO late_child VALUES (:'id')}), 0, 'a foreign key that is checked at the end: none fails');
+is(failures('by_tenant', q{SELECT FROM by_tenant WHERE tenant = ? AND id = :'id'}), 0, 'a key that begins with the tenant: none fails');
 
 $node->stop;
 done_testing();
