@@ -31,7 +31,7 @@ $node->init;
 $node->start;
 $node->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;
-UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin LIKE '%/fast_uuid';
+UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid';
 CREATE TABLE made (id uuid DEFAULT uuidv7_fast());
 CREATE TABLE input AS SELECT n FROM generate_series(1, 20000) AS n;
 ALTER TABLE input SET (parallel_workers = 2);
