@@ -17,13 +17,15 @@ my $node = PostgreSQL::Test::Cluster->new('old');
 plan skip_all => 'before PostgreSQL 18 a server looks for extensions in one directory' if $node->pg_version < 18;
 $node->init;
 
-# As README.md has it.
+# As README.md has it, but elsewhere.
 my $source    = getcwd();
 my $directory = PostgreSQL::Test::Utils::tempdir() . '/extensions/fast_uuid';
+my $readme    = slurp_file('README.md') =~ s|/opt/fast_uuid|$directory|gr;
+my ($install) = $readme =~ /^make (install datadir=.*)$/m;
+my ($paths)   = $readme =~ /^(extension_control_path = .*\n.*)$/m;
 my $build     = PostgreSQL::Test::Utils::tempdir();
 system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
-system_or_bail('make', '-s', '-C', $build, 'install', 'with_llvm=no', 'PG_CONFIG=' . ($ENV{PG_CONFIG} // 'pg_config'),
-	"datadir=$directory/share", "pkglibdir=$directory/lib");
+system_or_bail('make', '-s', '-C', $build, 'with_llvm=no', 'PG_CONFIG=' . ($ENV{PG_CONFIG} // 'pg_config'), split(' ', $install));
 my ($files) = run_command([ 'sh', '-c', "cd '$directory' && find . -type f | sort" ]);
 my @scripts = map { "./share/extension/$_" } sort map { s|.*/||r } glob('sql/fast_uuid--*.sql');
 is($files, join("\n", './lib/fast_uuid.so', sort('./share/extension/fast_uuid.control', @scripts)), 'the directory has the library, the control file and the scripts');
@@ -32,11 +34,7 @@ is($files, join("\n", './lib/fast_uuid.so', sort('./share/extension/fast_uuid.co
 sub use_directory
 {
 	my ($name, $preload) = @_;
-	$name->append_conf('postgresql.conf', qq{
-extension_control_path = '$directory/share:\$system'
-dynamic_library_path = '$directory/lib:\$libdir'
-shared_preload_libraries = '$preload'
-});
+	$name->append_conf('postgresql.conf', "$paths\nshared_preload_libraries = '$preload'\n");
 	return;
 }
 
