@@ -2,10 +2,12 @@
 #
 #   PG_CONFIG=/path/to/pg_config   the server to build for
 #   WITH_OPENSSL=no                build without the entropy source "openssl"
-#                                  ("make clean" first if it was built with it)
 #
-# "make installcheck" tests an installed build on a running server;
-# script/test installs nothing and needs no server.
+# "make install" needs the same ones: what was built otherwise is built again.
+#
+# "make installcheck" tests an installed build on a running server; TAP_TESTS=
+# leaves out what needs Perl's modules.  script/test installs nothing and needs
+# no server.
 
 EXTENSION = fast_uuid
 EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" fast_uuid.control)
@@ -37,7 +39,10 @@ MUSL_TEST = test/unit/test_vdso.musl
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
 BENCH_MODULES = bench/noop.so bench/clock_uuid.so bench/fast_random.so
 BENCH_PROGRAMS = bench/clock bench/xorshift
-EXTRA_CLEAN = $(UNIT_TESTS) $(MUSL_TEST) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) fast_uuid-*.zip
+SERVER_STAMP = .built_for
+LIBRARY_STAMP = .built_with
+EXTRA_CLEAN = $(UNIT_TESTS) $(MUSL_TEST) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) fast_uuid-*.zip \
+	$(SERVER_STAMP) $(LIBRARY_STAMP)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -56,7 +61,16 @@ all .DEFAULT:
 else
 include $(PGXS)
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h) Makefile | server-headers
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h) Makefile $(SERVER_STAMP) $(LIBRARY_STAMP)
+
+# make compares times alone.  So the server that was built for, and the flags, are kept
+# in files, which are written when they change.
+$(SERVER_STAMP): stamp = $(VERSION) $(includedir_server) $(CC) $(CFLAGS)
+$(LIBRARY_STAMP): stamp = $(PG_CPPFLAGS) $(SHLIB_LINK)
+$(SERVER_STAMP) $(LIBRARY_STAMP): always | server-headers
+	@[ "$$(cat $@ 2>/dev/null)" = '$(subst ','\'',$(strip $(stamp)))' ] || { \
+	  [ ! -e $@ ] || echo "fast_uuid: built for another server or with other flags before: building again"; \
+	  printf '%s\n' '$(subst ','\'',$(strip $(stamp)))' >$@; }
 
 # Debian has PGXS in the client's package, which is enough to test an installation.
 server-headers:
@@ -86,25 +100,37 @@ warnings:
 	done
 
 # The pure parts, without a server, under the sanitizers.
-unit: $(UNIT_TESTS)
-	prove --exec '' $(UNIT_TESTS)
-	@if command -v musl-gcc >/dev/null; then $(MAKE) -s $(MUSL_TEST) && prove --exec '' $(MUSL_TEST); \
+unit: prove $(UNIT_TESTS)
+	$(PROVE) --exec '' $(UNIT_TESTS)
+	@if command -v musl-gcc >/dev/null; then $(MAKE) -s $(MUSL_TEST) && $(PROVE) --exec '' $(MUSL_TEST); \
 	  else echo "without musl-gcc (Debian, Ubuntu: musl-tools): test_vdso ran with this C library alone"; fi
 $(MUSL_TEST): %.musl: %.c src/vdso_getrandom.h test/unit/tap.h
 	musl-gcc -g -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -Isrc -o $@ $<
-$(UNIT_TESTS): %: %.c $(wildcard src/*.[ch] test/unit/*.h)
+$(UNIT_TESTS): %: %.c $(wildcard src/*.[ch] test/unit/*.h) $(SERVER_STAMP)
 	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc -o $@ $< -ldl
+
+# What the tests need of Perl, asked for before the first one runs.
+PROVE ?= prove
+missing = { echo "fast_uuid: the tests need $(1), which is not there. Install it" \
+	    "(Debian, Ubuntu: apt install $(2); Fedora, RHEL: dnf install $(3))" >&2; exit 1; }
+prove:
+	@command -v $(PROVE) >/dev/null || $(call missing,prove,perl,perl-Test-Harness)
+perl-modules: prove
+	@$(PERL) -MTest::More -e 1 2>/dev/null || $(call missing,Perl's Test::More,perl,perl-Test-Simple)
+	@$(PERL) -MIPC::Run -e 1 2>/dev/null || $(call missing,Perl's IPC::Run,libipc-run-perl,perl-IPC-Run)
 
 # Libraries that only test/t and the benchmark load into their servers.
 test-modules: $(TEST_MODULES)
-$(TEST_MODULES) $(BENCH_MODULES): %.so: %.c
+$(TEST_MODULES) $(BENCH_MODULES): %.so: %.c $(SERVER_STAMP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc $(CFLAGS_SL) -shared -o $@ $<
-installcheck: test-modules
+ifneq ($(TAP_TESTS),)
+installcheck: perl-modules test-modules
+endif
 benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
-$(BENCH_PROGRAMS): %: %.c $(wildcard src/*.h bench/*.h)
+$(BENCH_PROGRAMS): %: %.c $(wildcard src/*.h bench/*.h) $(SERVER_STAMP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc -o $@ $<
 
-.PHONY: server-headers openssl-headers warnings unit test-modules benchmark
+.PHONY: always server-headers openssl-headers warnings unit prove perl-modules test-modules benchmark
 endif
 
 # The version stands in fast_uuid.control; what must repeat it is compared.

@@ -1,4 +1,4 @@
-# What a person reads whose machine lacks something that the build needs.
+# What a person reads whose machine lacks something that the build or the tests need.
 
 use strict;
 use warnings;
@@ -27,9 +27,34 @@ foreach my $makefile ($pgxs, '/nonexistent/pgxs.mk')
 	chmod(0755, $pg_config) or die "could not chmod: $!";
 	command_fails_like([ 'make', '-B', "PG_CONFIG=$pg_config", 'includedir_server=/nonexistent' ],
 		qr/apt install postgresql-server-dev-17;/, "the sentence names the version where it is known: PGXS in $makefile");
-	command_like([ 'make', '-n', 'installcheck', 'TEST_MODULES=', "PG_CONFIG=$pg_config" ],
-		qr/pg_regress/, 'to test what is installed, no headers are asked for') if $makefile eq $pgxs;
+	next unless $makefile eq $pgxs;
+	foreach my $without ('TEST_MODULES=', 'TAP_TESTS=')
+	{
+		command_like([ 'make', '-n', 'installcheck', $without, "PG_CONFIG=$pg_config" ],
+			qr/pg_regress/, "to test what is installed, no headers are asked for with $without");
+	}
+	command_fails_like([ 'make', $_, 'includedir_server=/nonexistent', "PG_CONFIG=$pg_config" ],
+		qr/apt install postgresql-server-dev-17;/, "make $_: the same")
+	  foreach 'installcheck', 'unit', 'test-modules', 'benchmark';
 }
+ok(!grep({ slurp_file($_) =~ /nonexistent/ } glob('.built*')), 'what could not be built for is not remembered');
+
+# What the tests need of Perl.
+my $perl5lib = $ENV{PERL5LIB};
+foreach my $case ([ 'IPC::Run', 'libipc-run-perl', 'perl-IPC-Run' ], [ 'Test::More', 'perl', 'perl-Test-Simple' ])
+{
+	my ($module, $debian, $fedora) = @$case;
+	my ($folder, $file) = split /::/, $module;
+	my $hidden = PostgreSQL::Test::Utils::tempdir();
+	mkdir "$hidden/$folder" or die "could not create a folder: $!";
+	append_to_file("$hidden/$folder/$file.pm", "die 'hidden';\n");
+	local $ENV{PERL5LIB} = join ':', $hidden, $perl5lib // ();
+	command_fails_like([ 'make', 'installcheck' ],
+		qr/need Perl's $module, .*apt install $debian; .*dnf install $fedora\)$/m, "without $module: what to install");
+}
+command_fails_like([ 'make', $_, 'PROVE=/nonexistent/prove' ],
+	qr/need prove, .*apt install perl; .*dnf install perl-Test-Harness\)$/m, "make $_ without prove: what to install")
+  foreach 'installcheck', 'unit';
 
 command_fails_like([ 'make', 'openssl-headers', 'CC=gcc -nostdinc' ],
 	qr/apt install libssl-dev;.*make WITH_OPENSSL=no/, 'without OpenSSL: what to install, or how to do without');
