@@ -8,6 +8,9 @@ INSERT INTO source VALUES
   ('urandom', '{urandom}'),
   ('xorshift128+', '{xorshift128+}'),
   ('in turn', '{NULL,openssl,getrandom,urandom,xorshift128+}');
+-- A build without OpenSSL has another source in its place.
+SELECT name AS openssl FROM fast_uuid_sources() WHERE current \gset
+UPDATE source SET pattern = array_replace(pattern, 'openssl', :'openssl');
 
 -- The random bits alone may meet by chance: once among a million draws of
 -- their 52 lower ones with a probability of 1 in 9000, three times with one
@@ -70,5 +73,5 @@ RESET jit_optimize_above_cost;
 
 -- Each row has a value of its own: a call is not folded into a constant.
 SELECT count(DISTINCT uuidv7_fast()) = 100 AS by_row,
-       count(DISTINCT uuidv7_fast('openssl')) = 100 AS by_row_and_source
+       count(DISTINCT uuidv7_fast('getrandom')) = 100 AS by_row_and_source
   FROM generate_series(1, 100);
