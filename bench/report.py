@@ -1,6 +1,7 @@
 """Writes report.md and the plots from the results.csv and machine.json of a
-directory: python3 bench/report.py DIRECTORY"""
+directory, and prints the tables: python3 bench/report.py DIRECTORY"""
 
+import re
 import sys
 from pathlib import Path
 
@@ -54,6 +55,15 @@ def table(head, rows):
     lines = ['| ' + ' | '.join(head) + ' |', '| --- ' + '| ---: ' * (len(head) - 1) + '|']
     lines += ['| ' + ' | '.join(row) + ' |' for row in rows]
     return '\n'.join(lines)
+
+
+def aligned(made):
+    """A table, for a terminal."""
+    rows = [[cell.strip() for cell in line.strip('|').split('|')] for line in re.sub('[`*]', '', made).splitlines()]
+    rows = rows[:1] + rows[2:]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return '\n'.join('  '.join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+                     for row in rows)
 
 
 def figure(value):
@@ -223,6 +233,11 @@ def main(directory):
             parts.append(f'![{TITLES[name]}]({path.name})')
         parts.append(TABLES[name](summary))
     (directory / 'report.md').write_text('\n\n'.join(parts) + '\n', encoding='utf-8')
+    for part in parts:
+        if part.startswith('## '):
+            print(f'\n{part[3:]}\n')
+        elif part.startswith('|'):
+            print(aligned(part))
 
 
 if __name__ == '__main__':

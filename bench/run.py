@@ -27,12 +27,14 @@ class Bench:
         self.server = self.unpreloaded = self.fast_random = self.large = None
 
     def rounds(self, what, short=False, times=1):
-        """Numbers of the rounds, from the warming 0 on, with a line of progress."""
+        """Numbers of the rounds, from 0 on, which warms up, with a line of progress."""
         number = max(3, self.number_of_rounds // 3) if short else self.number_of_rounds * times
         number = min(number, self.number_of_rounds * times)
         for n in range(number + 1):
-            if n % times == 0:
-                print(f'{what}: round {n} of {number}', flush=True)
+            if n == 0:
+                print(f'{what}: warming up', flush=True)
+            elif (n - 1) % times == 0:
+                print(f'{what}: round {(n - 1) // times + 1} of {number // times}', flush=True)
             yield n
 
 
@@ -63,7 +65,8 @@ def main():
     parser.add_argument('--results', type=Path, required=True, help='directory to write to')
     parser.add_argument('--rounds', type=int, default=11)
     parser.add_argument('--seconds', type=int, default=2, help='of each run of pgbench')
-    parser.add_argument('--only', action='append', default=[], help='experiment, instead of all')
+    parser.add_argument('--only', action='append', default=[], choices=[one.__name__ for one in experiments.ALL],
+                        help='experiment, instead of all')
     parser.add_argument('--setup', action='append', default=[], help='SQL that makes a function to measure')
     parser.add_argument('--function', action='append', default=[], help='one more call to measure')
     options = parser.parse_args()
