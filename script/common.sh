@@ -5,145 +5,128 @@
 # is installed beside the packages that are needed to build and run it.
 
 set -euo pipefail
-trap 'echo "$(basename "$0"): failed: $BASH_COMMAND" >&2' ERR
+trap 'echo "$this_script: failed: $BASH_COMMAND" >&2; told=yes' ERR
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
-no_cluster=/etc/postgresql-common/createcluster.d/fast_uuid_script.conf
 
 say()
 {
-	printf '\n==> %s\n' "$*"
+	printf '\n'
+	fold -s -w 79 <<<"==> $*"
 }
 
+told=''
 die()
 {
-	printf '\n%s: %s\n' "$(basename "$0")" "$*" >&2
+	printf '\n%s: %s\n' "$this_script" "$*" >&2
+	told=yes
 	exit 1
 }
 
-# usage STATUS: print the comment at the head of the script, and exit
-usage()
-{
-	sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
-	exit "$1"
-}
+. "$top/script/arguments.sh"
+. "$top/script/packages.sh"
 
-as_root()
+# However a script ends, what it started ends before it, and nothing stays but
+# the packages.
+work=''
+finish()
 {
-	if [ "$(id -u)" = 0 ]; then
-		"$@"
-	elif command -v sudo >/dev/null; then
-		sudo "$@"
-	else
-		die "packages must be installed: run this as root, or install sudo"
+	local status=$?
+	trap '' HUP INT TERM
+	trap - ERR
+	set +e
+	# A command that fails inside a function ends the script without the trap above.
+	[ "$status" = 0 ] || [ "$status" -gt 128 ] || [ -n "$told" ] || echo "$this_script: failed with status $status" >&2
+	allow_cluster
+	if [ -n "$work" ]; then
+		end_all_below "$work"
+		rm -rf "$work"
 	fi
+	tell_of_server
 }
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
-# A mirror that fails once is asked again.
-apt_get()
+# servers_below DIRECTORY: the numbers of the servers whose data is there.  The file
+# outlives a server that was killed; its number may be another process's by now.
+servers_below()
 {
-	local try
-	for try in 1 2 3; do
-		as_root env DEBIAN_FRONTEND=noninteractive \
-			apt-get -qy -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" && return
-		echo "apt-get $1 failed (attempt $try of 3)"
+	local file pid
+	find "$1" -name postmaster.pid 2>/dev/null | while read -r file; do
+		pid=$(head -n 1 "$file")
+		[ ! "/proc/$pid/cwd" -ef "$(dirname "$file")" ] || echo "$pid"
 	done
-	die "apt-get $* failed"
 }
 
-is_installed()
+# started_below DIRECTORY: the numbers of the processes that as_user has started
+# with this home, but for servers and their children, which their server ends
+started_below()
 {
-	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
-}
-
-# install_packages PACKAGE...: those that are missing
-install_packages()
-{
-	local package missing=()
-	for package; do
-		is_installed "$package" || missing+=("$package")
-	done
-	[ ${#missing[@]} -gt 0 ] || return 0
-	command -v apt-get >/dev/null ||
-		die "this script installs Debian and Ubuntu packages; elsewhere: make && sudo make install && make installcheck"
-	say "Installing ${missing[*]}"
-	apt_get update
-	apt_get install --no-install-recommends "${missing[@]}"
-}
-
-# The server to work with: $PG_VERSION, else the newest that is installed, else
-# the distribution's own.
-find_version()
-{
-	version=${PG_VERSION:-}
-	if [ -z "$version" ]; then
-		version=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | cut -d / -f 5 | sort -n | tail -n 1 || true)
-	fi
-	if [ -z "$version" ]; then
-		version=$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1)
-	fi
-	[ -n "$version" ] || die "found no PostgreSQL server, neither installed nor in the distribution"
-	export PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config
-}
-
-# install_server PACKAGE...: the server, what builds the extension for it, and
-# these; %v in a name is the server's version
-install_server()
-{
-	install_packages postgresql-common
-	find_version
-	if ! is_installed "postgresql-$version"; then
-		# Keep the package from creating and starting a server of its own.
-		trap allow_cluster EXIT
-		as_root mkdir -p "$(dirname "$no_cluster")"
-		as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
-	fi
-	install_packages gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
-	if [ -e "$no_cluster" ]; then
-		allow_cluster
-		trap - EXIT
-	fi
-}
-
-# install_where_available PACKAGE...: those that the distribution has, for tests
-# that are skipped without them
-install_where_available()
-{
-	local package
-	for package in "${@//%v/$version}"; do
-		if apt-cache show "$package" >/dev/null 2>&1; then
-			install_packages "$package"
+	local servers file pid parent
+	servers=" $(servers_below "$1" | xargs) "
+	for file in $(grep -alzE "^HOME=$1(/|\$)" /proc/[0-9]*/environ 2>/dev/null); do
+		pid=${file//[!0-9]/}
+		parent=$(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null)
+		if [[ $servers != *" $pid "* && $servers != *" ${parent:-none} "* ]]; then
+			echo "$pid"
 		fi
 	done
 }
 
-allow_cluster()
+# wait_for_end PID...: for ten seconds at most
+wait_for_end()
 {
-	as_root rm -f "$no_cluster"
-	as_root rmdir --ignore-fail-on-non-empty "$(dirname "$no_cluster")"
+	timeout 10 bash -c 'for pid; do tail -s 0.1 --pid="$pid" -f /dev/null; done' bash "$@"
 }
 
-# Run in the copy, as a user who may run a server.
+# end_all_below DIRECTORY: first what could start another server
+end_all_below()
+{
+	local signal pids
+	for signal in TERM KILL; do
+		pids=$(started_below "$1")
+		if [ -n "$pids" ]; then
+			kill -"$signal" $pids 2>/dev/null
+			wait_for_end $pids
+		fi
+	done
+	# QUIT is pg_ctl's "immediate".
+	for signal in QUIT KILL; do
+		pids=$(servers_below "$1")
+		if [ -n "$pids" ]; then
+			kill -"$signal" $pids 2>/dev/null
+			wait_for_end $pids
+		fi
+	done
+}
+
+# Run in the copy, as a user who may run a server.  The shell waits for it as for a
+# job in the background, because only then it answers a signal at once; a command
+# that is started so would ignore an interrupt.
 as_user()
 {
-	local clean=(env -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp" LC_ALL=C.UTF-8)
+	local status=0
+	local clean=(env --default-signal=INT,QUIT -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp" LC_ALL=C.UTF-8)
 	if [ "$(id -u)" = 0 ]; then
-		runuser -u postgres -- "${clean[@]}" USER=postgres LOGNAME=postgres "$@"
+		runuser -u postgres -- "${clean[@]}" USER=postgres LOGNAME=postgres "$@" <&0 &
 	else
-		"${clean[@]}" "$@"
+		"${clean[@]}" "$@" <&0 &
 	fi
+	wait $! || status=$?
+	return "$status"
 }
 
 # build_copy [VARIABLE=VALUE]...: copy the checkout, build it (with these for
 # make) and install it below the copy
 build_copy()
 {
-	say "Building for PostgreSQL $version in a copy of this checkout"
+	say "Building for PostgreSQL $version in a copy of this checkout (some seconds)"
 	work=$(mktemp -d /tmp/fast_uuid.XXXXXX)
-	trap 'rm -rf "$work"' EXIT
 	mkdir "$work/source" "$work/tmp"
-	tar -C "$top" --exclude=./.git -cf - . | tar -C "$work/source" --no-same-owner -xf -
+	tar -C "$top" --exclude=./.git --exclude=./tmp_check -cf - . | tar -C "$work/source" --no-same-owner -xf -
 	if [ "$(id -u)" = 0 ]; then
 		chown -R postgres: "$work"
 	fi

@@ -26,18 +26,16 @@ SET fast_uuid.source = 'xorshift128+';
 INSERT INTO item (name) VALUES ('ninth'), ('tenth');
 
 -- or by the call
-INSERT INTO item (id, source, name) VALUES (uuidv7_fast('getrandom'), 'getrandom', 'eleventh');
+INSERT INTO item (id, source, name)
+  VALUES (uuidv7_fast('getrandom'), 'getrandom', 'eleventh');
 
 \set ECHO none
 \echo
 \echo '==> The rows in the order of their keys'
-SELECT id,
-       substr(id::text, 15, 1) AS version,
-       to_timestamp(('x' || substr(replace(id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) AS time,
-       source, name
+SELECT id, to_char(uuidv7_fast_timestamp(id), 'HH24:MI:SS.MS') AS time, source, name
   FROM item ORDER BY id;
 
-\echo '==> A million UUIDs from each source'
+\echo '==> A million UUIDs from each source (some seconds)'
 CREATE TEMP TABLE result (source text, ms numeric, different bigint);
 DO $$
 DECLARE
@@ -68,31 +66,39 @@ SET fast_uuid.ordering = 'instance';
 CREATE TABLE event (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
 
 \echo
-\echo '--- The other session inserts a row, and does not commit yet; this one commits at once.'
+\echo '--- The other session inserts a row and does not commit it yet; this one does.'
 SELECT dblink_exec('slow', 'BEGIN'),
        dblink_exec('slow', $$INSERT INTO event (name) VALUES ('late')$$);
 INSERT INTO event (name) VALUES ('early');
 
 \echo
 \echo '--- The first reader takes all that is new, and remembers the greatest id.'
-SELECT id, name FROM event WHERE id > :'first_last' ORDER BY id;
-SELECT id AS first_last FROM event ORDER BY id DESC LIMIT 1 \gset
-
-\echo '--- The second reader stops at the watermark: there is nothing to read yet.'
-SELECT uuidv7_fast_watermark() AS watermark \gset
 SELECT id, name FROM event
- WHERE id >= :'second_last' AND id < :'watermark' ORDER BY id;
+ WHERE id > :'first_last' ORDER BY id;
+SELECT id AS first_last FROM event ORDER BY id DESC LIMIT 1
+\gset
+
+\echo
+\echo '--- The second reader stops at the watermark: there is nothing to read yet.'
+SELECT uuidv7_fast_watermark() AS watermark
+\gset
+SELECT id, name FROM event
+ WHERE id >= :'second_last'
+   AND id < :'watermark' ORDER BY id;
 \set second_last :watermark
 
 \echo '--- The other session commits.'
 SELECT dblink_exec('slow', 'COMMIT');
 
 \echo '--- The first reader misses the late row, for ever: its id is the smaller one.'
-SELECT id, name FROM event WHERE id > :'first_last' ORDER BY id;
+SELECT id, name FROM event
+ WHERE id > :'first_last' ORDER BY id;
 
 \echo '--- The second reader gets both, in the order of their ids.'
-SELECT uuidv7_fast_watermark() AS watermark \gset
+SELECT uuidv7_fast_watermark() AS watermark
+\gset
 SELECT id, name FROM event
- WHERE id >= :'second_last' AND id < :'watermark' ORDER BY id;
+ WHERE id >= :'second_last'
+   AND id < :'watermark' ORDER BY id;
 \set ECHO none
 SELECT dblink_disconnect('slow') AS disconnected \gset

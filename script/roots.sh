@@ -9,6 +9,20 @@
 declare -A suites=([15]=bookworm [17]=trixie [18]=forky [19]=forky)
 declare -A distributions=([15]="Debian 12" [17]="Debian 13" [18]="Debian testing" [19]="experimental")
 
+# use_cache: where the roots stay, if an option says so
+use_cache()
+{
+	[ -z "${given[--cache]:-}" ] || export ROOTS_CACHE=${given[--cache]}
+}
+
+# check_namespaces: can this account, in this container, mount?
+check_namespaces()
+{
+	unshare --mount --propagation private --pid --mount-proc --ipc --net --fork mount -t tmpfs tmpfs /mnt 2>/dev/null ||
+		die "a chroot cannot be made here, because mounting is not permitted.
+Run this on a machine or virtual machine, or in a container that may mount (docker run --privileged)."
+}
+
 # isolate ARGUMENT...: does nothing in the script that it starts: this one again
 # with these arguments, as root, in a process namespace that ends with it, and with
 # the throwaway directory $throwaway, in which $exchange is what roots see as /mnt,
@@ -28,9 +42,10 @@ isolate()
 		roots=$(cd "$roots" && pwd)
 		exec 9>"$roots/lock"
 		flock -n 9 || die "$roots is in use by another run"
-		tar -C "$top" --exclude=./.git -cf - . | tar -C "$exchange/source" --no-same-owner -xf -
+		tar -C "$top" --exclude=./.git --exclude=./tmp_check -cf - . | tar -C "$exchange/source" --no-same-owner -xf -
 		return
 	fi
+	check_namespaces
 	install_packages debootstrap debian-archive-keyring
 	throwaway=$(mktemp -d "${TMPDIR:-/tmp}/fast_uuid_roots.XXXXXX")
 	# Once the namespace has ended nothing uses the directory any more.
