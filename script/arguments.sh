@@ -52,7 +52,7 @@ read_arguments()
 		if [ "$1" = --help ]; then
 			usage 0
 		elif [[ $1 != -* ]]; then
-			printf '%s\n' "${declared[@]}" | grep -qFx -e "$1" -e ... || refuse "unknown: \"$1\""
+			[ -n "$1" ] && printf '%s\n' "${declared[@]}" | grep -qFx -e "$1" -e ... || refuse "unknown: \"$1\""
 			words+=("$1")
 		elif [ -z "$known" ]; then
 			refuse "unknown: \"$1\""
