@@ -137,7 +137,8 @@ check_offered()
 	refresh_lists
 	if ! is_offered "postgresql-$version"; then
 		[ "$lists" = fetched ] || no_mirror "postgresql-$version"
-		versions=$(apt-cache search --names-only '^postgresql-[0-9]+$' | sed 's/^postgresql-\([0-9]*\) .*/\1/' | sort -n | xargs)
+		versions=$(apt-cache search --names-only '^postgresql-[0-9]+$' |
+			sed 's/^postgresql-\([0-9]*\) .*/\1/' | sort -n | awk -v oldest="$oldest" '$1 >= oldest' | xargs)
 		die "there is no package of PostgreSQL $version here; PG_VERSION can be ${versions:-none}.
 PostgreSQL's own repository has all versions: https://wiki.postgresql.org/wiki/Apt"
 	fi

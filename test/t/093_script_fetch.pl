@@ -1,0 +1,165 @@
+# What a script says where it cannot have what it needs: no network, a version that is
+# not there, an installation that is broken off, a registry that does not answer, no
+# right to mount.
+
+use strict;
+use warnings;
+
+use lib 'test/perl';
+use PostgreSQL::Test::Utils;
+use Scripts;
+use Test::More;
+
+# A Debian without a package, whose apt-get does what $apt says; each call is noted.
+sub bare_debian
+{
+	my ($apt) = @_;
+	my $commands = PostgreSQL::Test::Utils::tempdir();
+	instead($commands, 'apt-get', qq{echo "\$*" >>$commands/asked
+case " \$* " in *" --print-uris "*) asked=size ;; *" update "*) asked=update ;; *" install "*) asked=install ;; esac
+$apt});
+	instead($commands, 'apt-cache', q{case "$*" in
+	"show postgresql-18" | show\ *-offered) exit 100 ;;
+	show*) exit 0 ;;
+	"depends postgresql") echo "  Depends: postgresql-17" ;;
+	search*) printf 'postgresql-%s - the server\n' 17 16 14 ;;
+esac});
+	instead($commands, 'dpkg-query', 'exit 1');
+	instead($commands, 'find',       'exit 0');
+	instead($commands, 'id',         'echo 0');
+	instead($commands, $_,           'exit 0') foreach qw(mkdir sh rmdir pg_lsclusters);
+	instead($commands, 'sudo',       '"$@"');
+	return $commands;
+}
+
+# How often apt-get was called with this command.
+sub asked
+{
+	my ($commands, $command) = @_;
+	my @asked = grep { / \Q$command\E( |$)/ && !/--print-uris/ } split /\n/, slurp_file("$commands/asked");
+	return scalar @asked;
+}
+
+my $down = q{if [ $asked = size ]; then
+	echo "Need to get 209 MB of archives."
+	exit 0
+fi
+for number in $(seq 100); do
+	echo "Err:$number http://mirror bookworm InRelease"
+	echo "  Temporary failure resolving 'mirror'"
+	echo "W: Failed to fetch http://mirror/$number  Temporary failure resolving 'mirror'" >&2
+done
+[ $asked = update ]};
+my $commands = bare_debian($down);
+my ($status, $out, $err) = run_script($commands, {}, 'script/demo');
+is($status, 1, 'no network: an error');
+like($err, qr/postgresql-server-dev-17 could not be fetched: there is no network here, or the mirror/, 'no network: the packages, and why');
+is(() = $err =~ /Temporary failure resolving 'mirror'/g, 1, q{no network: apt's reason, once});
+cmp_ok(scalar(split /\n/, "$out$err"), '<', 10, 'no network: few lines');
+is(asked($commands, 'update'),  1, 'no network: asked once');
+is(asked($commands, 'install'), 0, 'no network: nothing is tried without it');
+like(slurp_file("$commands/asked"), qr/Acquire::Retries=3/, 'a mirror that fails is asked again by apt-get itself');
+
+# The lists are there, and the packages are not.
+my $half = q{case $asked in
+	update) echo "Hit:1 http://mirror bookworm InRelease" ;;
+	size) echo "Need to get 209 MB of archives." ;;
+	install)
+		for number in $(seq 100); do
+			echo "Err:$number http://mirror package"
+			echo "E: Failed to fetch http://mirror/$number  Could not connect to mirror:80" >&2
+		done
+		exit 100 ;;
+esac};
+$commands = bare_debian($half);
+($status, $out, $err) = run_script($commands, {}, 'script/demo');
+is($status, 1, 'a mirror that fails later: an error');
+like($out, qr/\n==> Installing .*209\sMB\sto\sfetch\n/s, 'a mirror that fails later: before it begins, the size');
+like($err, qr/could not be fetched: there is no network here, or the mirror/, 'a mirror that fails later: why');
+cmp_ok(scalar(split /\n/, "$out$err"), '<', 12, 'a mirror that fails later: few lines');
+is(asked($commands, 'install'), 1, 'a mirror that fails later: no second installation');
+
+# Whoever breaks off an installation wants no other one.
+$commands = bare_debian(q{case $asked in
+	update) echo "Hit:1 http://mirror bookworm InRelease" ;;
+	size) echo "Need to get 209 MB of archives." ;;
+	install) echo "E: Sub-process /usr/bin/dpkg received signal 2." >&2; kill -INT $PPID; exit 100 ;;
+esac});
+($status, $out, $err) = run_script($commands, {}, 'script/demo');
+isnt($status, 0, 'broken off: an error');
+is(asked($commands, 'install'), 1, 'broken off: no second installation');
+
+$commands = bare_debian(q{[ $asked != update ] || echo "Hit:1 http://mirror bookworm InRelease"});
+($status, $out, $err) = run_script($commands, { PG_VERSION => 18 }, 'script/demo');
+is($status, 1, 'a version that is not there: an error');
+like($err, qr/there is no package of PostgreSQL 18 here; PG_VERSION can be 16 17\./, 'a version that is not there: which are');
+is(asked($commands, 'install'), 0, 'a version that is not there: nothing is installed');
+
+# Some packages are only for tests that are skipped without them.
+$commands = bare_debian(q{case $asked in
+	update) echo "Hit:1 http://mirror bookworm InRelease" ;;
+	size) echo "Need to get 0 B/9 kB of archives." ;;
+esac});
+run_script($commands, {}, 'bash', '-c', '. script/common.sh; install_packages this that-offered? those?');
+like(slurp_file("$commands/asked"), qr/ install --no-install-recommends this those\n\z/, 'what the distribution does not have is left out, where that is permitted');
+($status, $out, $err) = run_script($commands, {}, 'bash', '-c', '. script/common.sh; install_packages this that-offered those');
+like($err, qr/this distribution does not have: that-offered\n/, 'and named, where it is not');
+
+# Nobody but root may mount, whatever id says.
+foreach my $script ('script/test-matrix', 'script/cross')
+{
+	$commands = bare_debian('exit 1');
+	($status, $out, $err) = run_script($commands, {}, $script);
+	is($status, 1, "$script without the right to mount: an error");
+	like($err, qr/a chroot cannot be made here, because mounting is not permitted\.\n.*in a container that may mount/,
+		"$script without the right to mount: what is needed");
+	unlike($err, qr/unshare/, "$script without the right to mount: in words for a user");
+	ok(!-e "$commands/asked", "$script without the right to mount: nothing is installed");
+}
+
+# script/clients, with languages that need no registry but npm's, which does not answer,
+# and with one example that fails.
+SKIP:
+{
+	my $version = server_version() or skip 'the scripts work with the servers of Debian and Ubuntu', 1;
+	my @missing = packages_missing(qw(postgresql-common gcc make libssl-dev), "postgresql-$version", "postgresql-server-dev-$version");
+	skip "script/clients would install @missing", 1 if @missing;
+
+	$commands = PostgreSQL::Test::Utils::tempdir();
+	instead($commands, 'dpkg-query', 'echo installed');
+	instead($commands, 'sleep',      "echo sleep \$* >>$commands/asked");
+	instead($commands, 'python3',    qq{mkdir -p "\$3/bin"
+for command in pip python django-admin; do ln -s "$commands/language" "\$3/bin/\$command"; done});
+	instead($commands, 'language', qq{case "\${0##*/} \$*" in
+	"npm ci"*) echo "\${0##*/} \$*" >>$commands/asked; exit 1 ;;
+	ruby*) exit 1 ;;
+	pip* | "mvn -q compile exec:help" | "go build"* | django-admin*) exit 0 ;;
+esac
+case \$PGDATABASE in django) table=items_item ;; *) table=item ;; esac
+psql -XAtq -v ON_ERROR_STOP=1 <<SQL
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fast_uuid;
+CREATE TABLE IF NOT EXISTS \$table (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
+INSERT INTO \$table (name) VALUES ('a'), ('b'), ('c')
+  RETURNING format('%s version 7, time %s, server %2\\\$s, now %s', id, uuidv7_fast_timestamp(id), clock_timestamp());
+SQL});
+	symlink('language', "$commands/$_") or die foreach qw(javac mvn node npm go ruby);
+	chmod(0777, $commands);
+	($status, $out, $err) = run_script($commands, { PG_VERSION => $version }, 'script/clients');
+	is($status, 1, 'a registry that does not answer: an error');
+	my ($table) = $out =~ /\n==> The examples[^\n]+\n(.*)\z/s;
+	is(join('', sort split /^/, $table // "$out$err"), <<'TABLE', 'a registry that does not answer: the others are fetched, and the examples run');
+django         passed
+jdbc           passed
+node-postgres  NOT RUN: its libraries could not be fetched from npm's registry
+pgx            passed
+psycopg        passed
+rails          FAILED
+sqlalchemy     passed
+TABLE
+	like($err, qr/not every example has passed/, 'a registry that does not answer: said');
+	is(slurp_file("$commands/asked"), "npm ci --no-audit --no-fund --loglevel=error\n" =~ s/(.*\n)/$1sleep 5\n$1sleep 10\n$1/sr,
+		'a registry that does not answer: asked again, later each time');
+}
+
+done_testing();
