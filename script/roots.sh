@@ -33,7 +33,7 @@ isolate()
 	local inside= status=0
 	if [ "$(id -u)" != 0 ]; then
 		command -v sudo >/dev/null || die "making a chroot needs root: run this as root, or install sudo"
-		exec sudo --preserve-env=ROOTS_CACHE,http_proxy,https_proxy,no_proxy bash "$0" "$@"
+		exec sudo --preserve-env=ROOTS_CACHE,PG_VERSION,http_proxy,https_proxy,no_proxy bash "$0" "$@"
 	fi
 	if [ -n "${throwaway:-}" ]; then
 		exchange=$throwaway/exchange
