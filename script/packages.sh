@@ -54,7 +54,7 @@ refresh_lists()
 {
 	local log
 	[ -z "$lists" ] || return 0
-	say "Asking the mirrors for their lists of packages (up to a minute)"
+	say "Asking the mirrors for their lists of packages (seconds; two minutes where none answers)"
 	as_root true || die "packages must be installed, and sudo does not permit it"
 	log=$(mktemp)
 	apt_get update >"$log" 2>&1 || true
