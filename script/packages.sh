@@ -33,6 +33,9 @@ is_offered()
 	apt-cache show "${1%/*}" >/dev/null 2>&1
 }
 
+# What apt-get complained of latest; removed at the end.
+apt_log=''
+
 # apt_reasons FILE: what apt-get has said there that went wrong, each thing once
 apt_reasons()
 {
@@ -52,23 +55,21 @@ apt-get said: ${reasons:-nothing}"
 lists='' reasons=''
 refresh_lists()
 {
-	local log
 	[ -z "$lists" ] || return 0
 	say "Asking the mirrors for their lists of packages (seconds; two minutes where none answers)"
 	as_root true || die "packages must be installed, and sudo does not permit it"
-	log=$(mktemp)
-	apt_get update >"$log" 2>&1 || true
+	apt_log=${apt_log:-$(mktemp)}
+	apt_get update >"$apt_log" 2>&1 || true
 	lists=fetched
-	grep -qE '^(Hit|Get):' "$log" || lists=unreachable
-	reasons=$(apt_reasons "$log" || true)
-	rm -f "$log"
+	grep -qE '^(Hit|Get):' "$apt_log" || lists=unreachable
+	reasons=$(apt_reasons "$apt_log" || true)
 }
 
 # install_packages PACKAGE[?]...: those that are missing; one with a question mark only
 # where the distribution has it
 install_packages()
 {
-	local package missing=() wanted=() unknown=() size log status=0
+	local package missing=() wanted=() unknown=() size status=0
 	for package; do
 		is_installed "${package%\?}" || missing+=("$package")
 	done
@@ -93,21 +94,21 @@ install_packages()
 	fi
 	[ ${#wanted[@]} -gt 0 ] || return 0
 
-	log=$(mktemp)
-	size=$(apt_get install --no-install-recommends --print-uris "${wanted[@]}" 2>"$log" |
-		sed -n 's/^Need to get \(.*\) of archives.*/\1/p') || die "apt-get cannot install ${wanted[*]}: $(apt_reasons "$log")"
+	apt_log=${apt_log:-$(mktemp)}
+	size=$(apt_get install --no-install-recommends --print-uris "${wanted[@]}" 2>"$apt_log" |
+		sed -n 's/^Need to get \(.*\) of archives.*/\1/p') || die "apt-get cannot install ${wanted[*]}: $(apt_reasons "$apt_log")"
+	size=${size:-0 B}
 	[ "$lists" = fetched ] || [[ $size = 0\ B* ]] || no_mirror "${wanted[*]}"
 	say "Installing ${wanted[*]}, and what they need: $size to fetch"
 	# Without the list of all names, and without a line for each address that fails.
-	apt_get install --no-install-recommends "${wanted[@]}" 2>"$log" |
+	apt_get install --no-install-recommends "${wanted[@]}" 2>"$apt_log" |
 		(trap '' INT; exec sed -u '/^\(Ign\|Err\):/d; /^  /d') || status=$?
 	if [ "$status" != 0 ]; then
-		reasons=$(apt_reasons "$log" || true)
-		! grep -q '^E: Failed to fetch' "$log" || no_mirror "some of the packages"
+		reasons=$(apt_reasons "$apt_log" || true)
+		! grep -q '^E: Failed to fetch' "$apt_log" || no_mirror "some of the packages"
 		die "apt-get could not install ${wanted[*]}:
 $reasons"
 	fi
-	rm -f "$log"
 }
 
 # The server to work with: $PG_VERSION, else the newest that is installed, else

@@ -52,7 +52,7 @@ isolate()
 	cleanup()
 	{
 		kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null || true
-		rm -rf --one-file-system "$throwaway" ${ROOTS_CACHE:+"$ROOTS_CACHE"/*.making}
+		rm -rf --one-file-system "$throwaway" "$apt_log" ${ROOTS_CACHE:+"$ROOTS_CACHE"/*.making}
 	}
 	trap cleanup EXIT
 	trap - ERR

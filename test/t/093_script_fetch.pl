@@ -51,8 +51,10 @@ for number in $(seq 100); do
 done
 [ $asked = update ]};
 my $commands = bare_debian($down);
-my ($status, $out, $err) = run_script($commands, {}, 'script/demo');
+my $temporary = PostgreSQL::Test::Utils::tempdir();
+my ($status, $out, $err) = run_script($commands, { TMPDIR => $temporary }, 'script/demo');
 is($status, 1, 'no network: an error');
+is(join(' ', glob("$temporary/*")), '', 'no network: no file stays');
 like($err, qr/postgresql-server-dev-17 could not be fetched: there is no network here, or the mirror/, 'no network: the packages, and why');
 is(() = $err =~ /Temporary failure resolving 'mirror'/g, 1, q{no network: apt's reason, once});
 cmp_ok(scalar(split /\n/, "$out$err"), '<', 10, 'no network: few lines');
