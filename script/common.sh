@@ -39,7 +39,7 @@ finish()
 	# A command that fails inside a function ends the script without the trap above.
 	[ "$status" = 0 ] || [ "$status" -gt 128 ] || [ -n "$told" ] || echo "$this_script: failed with status $status" >&2
 	allow_cluster
-	rm -f "$apt_log"
+	[ -z "$apt_log" ] || rm -f "$apt_log"
 	if [ -n "$work" ]; then
 		end_all_below "$work"
 		rm -rf "$work"
