@@ -16,19 +16,19 @@ foreach my $case (
 	[ 'an experiment that is none', qr/there is no experiment "typo"; there are: \Q@{[ join ', ', @names ]}\E$/m, '--only', 'typo' ],
 	[ 'the end of a name',          qr/there is no experiment "call";/, '--only', 'requests', '--only', 'call' ],
 	[ 'two names as one',           qr/there is no experiment "requests, statements";/, '--only', 'requests, statements' ],
-	[ 'no rounds',                  qr/--rounds needs a number from 1 to 9999, not "0"$/m, '--rounds', '0' ],
-	[ 'rounds that are no number',  qr/--rounds needs a number from 1 to 9999, not "many"$/m, '--rounds', 'many' ],
+	[ 'no rounds',                  qr/--rounds needs a whole number above 0, not "0"$/m, '--rounds', '0' ],
+	[ 'rounds that are no number',  qr/--rounds needs a whole number above 0, not "many"$/m, '--rounds', 'many' ],
 	[ 'an output that is no directory', qr/\S+Makefile is no directory$/m, '--output', 'Makefile' ],
 	[ 'a report of nothing', qr/\S+ has no results.csv to draw a report from$/m, '--report', '--output', PostgreSQL::Test::Utils::tempdir() ],
 	[ 'a part, compared with a commit', qr/--against takes --rounds alone$/m, '--against', 'HEAD', '--only', 'requests' ],
-	map { ([ "$_ without its value", qr/$_ needs a value: see --help$/m, $_ ], [ "$_ before another option", qr/$_ needs a value: see --help$/m, $_, '--here' ]) }
+	map { ([ "$_ without its value", qr/$_ needs a (?:value: [A-Z]+|whole number above 0)$/m, $_ ], [ "$_ before another option", qr/$_ needs a (?:value: [A-Z]+|whole number above 0)$/m, $_, '--here' ]) }
 	qw(--rounds --only --function --setup --package --output --against --cache))
 {
 	my ($name, $sentence, @arguments) = @$case;
 	my ($out, $err) = run_command([ 'script/bench', @arguments ]);
 	isnt($?, 0, "$name: an error") or next;
-	like($err, qr/^\n?bench: $sentence/, "$name: a sentence");
-	is($out . $err =~ s/\A\n?bench: .*//r, '', "$name: nothing else");
+	like($err, qr{^\n?script/bench: $sentence}, "$name: a sentence");
+	is($out . $err =~ s{\A\n?script/bench: .*(\n"script/bench --help" says what there is\.)?}{}r, '', "$name: nothing else");
 }
 
 foreach my $case (
