@@ -1,7 +1,8 @@
 # Random commands in a world that a model follows, until the world does what the
 # model does not allow; then the shortest part of the commands that still shows it.
 #
-#   FAST_UUID_SEED=n    the commands of an earlier run again (it printed its seed)
+#   FAST_UUID_SEED=n    other commands than those of every day; "random": a seed of
+#                       this moment, which is printed
 #   FAST_UUID_STEPS=n   how many commands
 #
 # A world has choose(RANDOM), which returns a command, a reference to an array;
@@ -76,7 +77,8 @@ sub seed_and_steps
 {
 	my ($steps) = @_;
 	plan skip_all => 'needs a Perl of 64 bits' if $Config{ivsize} < 8;
-	return ($ENV{FAST_UUID_SEED} // (time ^ $$ << 12) & 0x7FFFFFFF, $ENV{FAST_UUID_STEPS} // $steps);
+	my $seed = $ENV{FAST_UUID_SEED} // 20261121;
+	return ($seed eq 'random' ? (time ^ $$ << 12) & 0x7FFFFFFF : $seed, $ENV{FAST_UUID_STEPS} // $steps);
 }
 
 # Perform commands, which are chosen if none are given, in a world of their own.

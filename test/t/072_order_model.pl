@@ -104,8 +104,11 @@ SKIP:
 	my @done    = (
 		@refused, 'shift', 'list of 3', 'set in FROM, LIMIT', 'set in target list, LIMIT', 'parallel, by workers',
 		'WITH HOLD', 'cursor, MOVE, list', map { "cursor, FETCH, $_" } 'list', 'rows', 'FROM', 'held');
-	my @ways = ((map { "$_: 55000" } @refused), 'broken single: 22012', 'broken set: 22012', map { "$_: done" } @done);
-	is(join(', ', grep { !$has{tally}{$_} } @ways), '', 'every way to generate was gone, and refused by the limit');
+
+	# The limit refuses one in hundreds: in few steps chance leaves one of these out.
+	my @by_limit = $steps < 40_000 ? () : map { "$_: 55000" } @refused;
+	my @ways = (@by_limit, 'broken single: 22012', 'broken set: 22012', map { "$_: done" } @done);
+	is(join(', ', grep { !$has{tally}{$_} } @ways), '', 'every way to generate was gone' . (@by_limit ? ', and refused by the limit' : ''));
 }
 $node->stop;
 done_testing();
