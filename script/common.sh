@@ -83,25 +83,26 @@ wait_for_end()
 	timeout 10 bash -c 'for pid; do tail -s 0.1 --pid="$pid" -f /dev/null; done' bash "$@"
 }
 
-# end_all_below DIRECTORY: first what could start another server
-end_all_below()
+# end_those LIST DIRECTORY SIGNAL...: send the processes that LIST finds below the
+# directory the first signal, those that it still finds the next one
+end_those()
 {
 	local signal pids
-	for signal in TERM KILL; do
-		pids=$(started_below "$1")
+	for signal in "${@:3}"; do
+		pids=$("$1" "$2")
 		if [ -n "$pids" ]; then
 			kill -"$signal" $pids 2>/dev/null
 			wait_for_end $pids
 		fi
 	done
-	# QUIT is pg_ctl's "immediate".
-	for signal in QUIT KILL; do
-		pids=$(servers_below "$1")
-		if [ -n "$pids" ]; then
-			kill -"$signal" $pids 2>/dev/null
-			wait_for_end $pids
-		fi
-	done
+}
+
+# end_all_below DIRECTORY: first what could start another server.  QUIT is pg_ctl's
+# "immediate".
+end_all_below()
+{
+	end_those started_below "$1" TERM KILL
+	end_those servers_below "$1" QUIT KILL
 }
 
 # Run in the copy, as a user who may run a server.  The shell waits for it as for a

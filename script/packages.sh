@@ -111,13 +111,19 @@ $reasons"
 	fi
 }
 
+# The newest server that is installed; nothing where there is none.
+newest_installed()
+{
+	find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | cut -d / -f 5 | sort -n | tail -n 1 || true
+}
+
 # The server to work with: $PG_VERSION, else the newest that is installed, else
 # the distribution's own.
 find_version()
 {
 	version=${PG_VERSION:-}
 	if [ -z "$version" ]; then
-		version=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | cut -d / -f 5 | sort -n | tail -n 1 || true)
+		version=$(newest_installed)
 	fi
 	if [ -z "$version" ]; then
 		is_offered postgresql || refresh_lists
@@ -161,13 +167,6 @@ install_server()
 	fi
 	install_packages postgresql-common gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
 	allow_cluster
-}
-
-# install_where_available PACKAGE...: for tests that are skipped without them
-install_where_available()
-{
-	set -- "${@//%v/$version}"
-	install_packages "${@/%/?}"
 }
 
 allow_cluster()

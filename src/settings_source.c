@@ -189,6 +189,6 @@ fuuid_allowed_assign(const char *newval pg_attribute_unused(), void *extra)
 {
 	fuuid_allowed_sources = *(uint32 *) extra;
 	fuuid_entropy_discard();
-	if (!IsUnderPostmaster && fuuid_settings_are_defined() && !fuuid_setting_is_in_file("fast_uuid.source"))
+	if (fuuid_settings_are_defined() && !fuuid_setting_is_in_file("fast_uuid.source"))
 		fuuid_source_warn_if_left_out();
 }

@@ -8,7 +8,7 @@ use warnings;
 use Exporter qw(import);
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(pages examples);
+our @EXPORT = qw(pages examples offers);
 
 # Those that may have any.
 sub pages
@@ -33,6 +33,16 @@ sub examples
 		push @examples, \%example;
 	}
 	return @examples;
+}
+
+# Is there an extension to create on this server, and of this version, "5, 2", or a
+# later one?
+sub offers
+{
+	my ($node, $extension, $least) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT string_to_array(substring(default_version FROM '^\\d+\\.\\d+'), '.')::int[] >= '{$least}'"
+		  . " FROM pg_available_extensions WHERE name = '$extension'") eq 't';
 }
 
 1;

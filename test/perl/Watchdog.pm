@@ -14,7 +14,7 @@ use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(within at_work check_cancel check_alive);
+our @EXPORT = qw(wait_until within at_work cancel check_cancel check_alive);
 
 my $seconds = 20;
 
@@ -37,6 +37,19 @@ sub within
 	$node->stop('immediate');
 	done_testing();
 	exit 1;
+}
+
+# Wait until there is something, and return it.
+sub wait_until
+{
+	my ($what, $condition) = @_;
+	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my $value = $condition->();
+		return $value if $value;
+		usleep(10_000);
+	}
+	die "waited in vain: $what\n";
 }
 
 # What a process has done: the processor's time in ticks, and how often it gave way.
@@ -76,6 +89,16 @@ sub check_alive
 	return;
 }
 
+# Cancel what a session does, which ends that.
+sub cancel
+{
+	my ($node, $name, $session, $pid) = @_;
+	is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', "$name: a cancel is sent");
+	within($node, "$name: the cancel is answered", sub { $session->receive });
+	is(substr($session->{error}, 0, 5), '57014', "$name: the cancel is answered");
+	return;
+}
+
 # Cancel a statement once it is at work, or, if so, a parallel worker of it; the
 # session goes on.
 sub check_cancel
@@ -92,9 +115,7 @@ sub check_cancel
 	}
 	at_work(@pids);
 	ok(!$session->has_answer, "$name: it is at work");
-	is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', "$name: a cancel is sent");
-	within($node, "$name: the cancel is answered", sub { $session->receive });
-	is(substr($session->{error}, 0, 5), '57014', "$name: the cancel is answered");
+	cancel($node, $name, $session, $pid);
 	check_alive($session, $pid, $name);
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE leader_pid = $pid"), "$name: no worker is left") if $by_worker;
 	return;

@@ -19,10 +19,7 @@ my $node = PostgreSQL::Test::Cluster->new('timescaledb');
 $node->init;
 $node->append_conf('postgresql.conf', "timezone = 'UTC'");
 $node->start;
-my $timescaledb = $node->safe_psql('postgres', q{
-SELECT string_to_array(substring(default_version FROM '^\d+\.\d+'), '.')::int[] >= '{2, 23}'
-  FROM pg_available_extensions WHERE name = 'timescaledb'});
-if ($timescaledb ne 't')
+if (!offers($node, 'timescaledb', '2, 23'))
 {
 	$node->stop;
 	plan skip_all => 'TimescaleDB 2.23, the first to partition by a version 7 UUID, is not installed';

@@ -9,11 +9,11 @@ use Cwd;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 use lib 'test/perl';
 use KnownClock;
 use RawSession;
+use Watchdog;
 
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
 
@@ -89,18 +89,6 @@ sub point
 {
 	my ($name) = @_;
 	return $node->data_dir . "/test_point.$name";
-}
-
-sub wait_until
-{
-	my ($what, $condition) = @_;
-	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return if $condition->();
-		usleep(10_000);
-	}
-	BAIL_OUT("waited in vain: $what");
-	return;
 }
 
 # Whoever comes to the point goes no further; of a pid, only that one.

@@ -76,9 +76,7 @@ foreach my $ordering ('instance', $durable ? 'durable' : ())
 			$session->send($statement);
 			at_work($pid);
 			ok(!$session->has_answer, "$name: it waits");
-			is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', "$name: a cancel is sent");
-			within($node, "$name: the cancel is answered", sub { $session->receive });
-			is(substr($session->{error}, 0, 5), '57014', "$name: the cancel is answered");
+			cancel($node, $name, $session, $pid);
 
 			# Again, until it is free.
 			$session->send($statement);

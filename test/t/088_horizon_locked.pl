@@ -65,9 +65,7 @@ foreach my $case (
 	$writer->send($call);
 	wait_until_locked_out($pid);
 	ok(!$writer->has_answer, "$name: who cannot waits");
-	is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', "$name: a cancel is sent");
-	within($node, "$name: the cancel is answered", sub { $writer->receive });
-	is(substr($writer->{error}, 0, 5), '57014', "$name: the cancel is answered");
+	cancel($node, $name, $writer, $pid);
 
 	$writer->send($call);
 	wait_until_locked_out($pid);

@@ -9,25 +9,13 @@ use IO::Pty;
 use PostgreSQL::Test::Utils;
 use Scripts;
 use Test::More;
-use Time::HiRes qw(usleep);
+use Watchdog;
 
 -r "/proc/$$/environ" or plan skip_all => 'without /proc nobody knows what a script has started';
 my $version = server_version() or plan skip_all => 'the scripts work with the servers of Debian and Ubuntu';
 my @missing = packages_missing(qw(postgresql-common gcc make libssl-dev perl libipc-run-perl),
 	"postgresql-$version", "postgresql-server-dev-$version");
 plan skip_all => "the scripts would install @missing" if @missing;
-
-sub wait_until
-{
-	my ($what, $condition) = @_;
-	foreach (1 .. 20 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		my $value = $condition->();
-		return $value if $value;
-		usleep(50_000);
-	}
-	die "timed out waiting until $what";
-}
 
 sub environment
 {

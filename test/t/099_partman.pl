@@ -17,10 +17,7 @@ my $node = PostgreSQL::Test::Cluster->new('partman');
 $node->init;
 $node->append_conf('postgresql.conf', "timezone = 'America/New_York'");
 $node->start;
-my $partman = $node->safe_psql('postgres', q{
-SELECT string_to_array(substring(default_version FROM '^\d+\.\d+'), '.')::int[] >= '{5, 2}'
-  FROM pg_available_extensions WHERE name = 'pg_partman'});
-if ($partman ne 't')
+if (!offers($node, 'pg_partman', '5, 2'))
 {
 	$node->stop;
 	plan skip_all => 'pg_partman 5.2, the first to partition by a UUID, is not installed';
