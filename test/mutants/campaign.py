@@ -24,6 +24,7 @@ import objects
 import report
 import sql_rules
 import suite
+import written
 from judged import Judged
 from slot import Context, Slot, Stopped, stop
 
@@ -38,6 +39,7 @@ def options():
     parser.add_argument("--category", action="append", default=[], choices=mutants_module.CATEGORIES)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--again")
+    parser.add_argument("--written")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--output", required=True)
     parser.add_argument("--list", action="store_true")
@@ -100,6 +102,8 @@ class Campaign:
     def __init__(self, chosen):
         self.chosen = chosen
         self.all_mutants, self.sources = generate()
+        if chosen.written:
+            self.all_mutants = written.mutants(chosen.written, TOP)
         self.judged = Judged(os.path.join(TOP, "test/mutants/equivalent"))
         self.table = report.Table()
         self.slots = queue.Queue()
@@ -334,7 +338,7 @@ class Campaign:
         candidates = self.candidates()
         for mutant in candidates:
             self.table.add(mutant, "generated")
-        for key in self.judged.stale(self.all_mutants):
+        for key in self.judged.stale(self.all_mutants) if not self.chosen.written else ():
             say("test/mutants/equivalent, of no mutant any more: " + key)
         if self.chosen.list:
             for mutant in candidates[:self.chosen.number]:
