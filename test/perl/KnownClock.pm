@@ -18,7 +18,7 @@ sub new
 {
 	my ($class, $node, %more) = @_;
 	my $file = $node->basedir . '/clock';
-	append_to_file($file, pack 'q9', 0, 0, 0, $tick, (0) x 5);
+	append_to_file($file, pack 'q10', 0, 0, 0, $tick, (0) x 6);
 	open my $handle, '+<', $file or die "could not open: $!";
 	binmode $handle;
 	my $self = bless { file => $handle, steps => 0 }, $class;
@@ -90,7 +90,8 @@ my %place = (
 	coarse_resolution => 5,
 	fails             => 6,
 	coarse_fails      => 7,
-	resolution_fails  => 8);
+	resolution_fails  => 8,
+	readings_left     => 9);
 
 sub set
 {

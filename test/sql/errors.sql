@@ -13,7 +13,8 @@ END $$;
 SELECT left(source, 12) AS source, tried.*
   FROM (VALUES (1, 'urandom'), (2, NULL), (3, ''), (4, 'typo'), (5, 'openssl '), (6, 'openss'),
                (7, 'xorshift128'), (8, '/dev/urandom'), (9, repeat('x', 100000)), (10, 'xorshift128+x'),
-               (11, ' openssl'), (12, 'getrandom')) AS input (n, source),
+               (11, ' openssl'), (12, 'getrandom'),
+               (13, '0 hours'), (14, '9 hours'), (15, ':00'), (16, '-1 hour')) AS input (n, source),
        pg_temp.try(source) AS tried
  ORDER BY n;
 

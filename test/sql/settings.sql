@@ -76,6 +76,9 @@ SELECT count(*) FROM pg_settings WHERE name = 'fast_uuid.seed' AND setting IS NO
 RESET ROLE;
 RESET ALL;
 
+-- nor a seed for all sessions
+ALTER SYSTEM SET fast_uuid.seed = '1';
+
 -- per database and per role, in a new session, before and after the library is loaded
 SELECT current_database() AS database, current_user AS superuser \gset
 ALTER DATABASE :"database" SET fast_uuid.source = 'getrandom';

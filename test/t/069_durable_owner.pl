@@ -53,6 +53,12 @@ SELECT setval('mine', $value) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT
 	as_role('owner', 'owned', 'ALTER EXTENSION fast_uuid DROP SEQUENCE mine; DROP SEQUENCE mine');
 }
 
+# A superuser's own.
+$node->safe_psql('owned', "CREATE SEQUENCE other; ALTER EXTENSION fast_uuid ADD SEQUENCE other; SELECT setval('other', $far)");
+is(as_role('owner', 'owned', "$durable; SELECT uuidv7_fast_timestamp(uuidv7_fast()) < now() + interval '1 day'"), 't',
+	'a sequence of another name in the extension: does not count, although it is a superuser\'s');
+$node->safe_psql('owned', 'ALTER EXTENSION fast_uuid DROP SEQUENCE other; DROP SEQUENCE other');
+
 # The extension's, which he may set to restore a dump.
 like(as_role('owner', 'owned', "SELECT nextval('fast_uuid_horizon')"), qr/ERROR:  2200H: nextval: reached maximum value/, 'nextval() does not move it');
 my $set = "SELECT setval('fast_uuid_horizon', %s) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL";
