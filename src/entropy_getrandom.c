@@ -131,7 +131,6 @@ static const char *
 getrandom_describe(void)
 {
 #ifdef __linux__
-	vdso_init();
 	return fuuid_vdso && vdso_getrandom != NULL ? "vDSO" : "system call";
 #else
 	return "C library";

@@ -73,6 +73,15 @@ sub in_transaction
 	return $session->query($call // "INSERT INTO made DEFAULT VALUES RETURNING id");
 }
 
+# The first UUID since the server started holds it back like any other.
+$node->restart;
+my $one = session();
+my $first_of_all = in_transaction($one);
+cmp_ok(watermark(), 'le', $first_of_all, 'the first UUID of the instance is in flight');
+$one->query_safe('COMMIT');
+$one->quit;
+cmp_ok(watermark(), 'gt', $first_of_all, '... until its transaction has ended');
+
 # Nothing in flight: it is beyond what was generated, and goes with the clock.
 my $id     = $node->safe_psql('postgres', "$instance; INSERT INTO made DEFAULT VALUES RETURNING id");
 my $first  = watermark();
