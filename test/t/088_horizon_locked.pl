@@ -84,5 +84,28 @@ foreach my $case (
 	$_->quit foreach $owner, $writer;
 }
 is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
+
+# A backend that was not told which relations have changed, because it was too late to
+# read so many messages.
+my $writer = session();
+my $pid    = $writer->query_safe('SELECT pg_backend_pid()');
+my $latest = $writer->query_safe($call);
+kill 'STOP', $pid or BAIL_OUT("could not stop $pid");
+$node->safe_psql('postgres', q{
+DROP EXTENSION fast_uuid;
+CREATE EXTENSION fast_uuid;
+DO $$ BEGIN
+  FOR i IN 1 .. 1000 LOOP
+    EXECUTE 'CREATE TABLE t' || i || ' (n int)';
+    EXECUTE 'DROP TABLE t' || i;
+  END LOOP;
+END $$});
+kill 'CONT', $pid;
+$clock->step(10_000_000_000);
+my $id = within($node, 'too many messages', sub { $writer->query($call) });
+is($writer->{error}, '', 'the sequence that was made meanwhile is found, although nothing told of it');
+cmp_ok($id, 'gt', $latest, '... and the order kept');
+$writer->quit;
+
 $node->stop;
 done_testing();
