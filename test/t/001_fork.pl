@@ -7,6 +7,7 @@ use warnings;
 
 use Cwd qw(getcwd);
 use IPC::Run;
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -104,6 +105,40 @@ EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT count(*) FROM ($query OFFSET 0) 
 
 check_parallel($_, '') foreach @sources;
 check_parallel('xorshift128+', '42');
+
+# Later workers of a seeded session, whose process ids have the same lower digits as
+# those of earlier ones: a thousand processes in between.
+{
+	my $session = $node->background_psql('postgres');
+	$session->query_safe(q{
+CREATE TABLE few AS SELECT n FROM generate_series(1, 2000) AS n;
+ALTER TABLE few SET (parallel_workers = 4);
+CREATE TABLE drawn (id uuid, pid int);
+CREATE FUNCTION worker() RETURNS int PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN pg_backend_pid(); END';
+SET fast_uuid.seed = '42';
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 4;
+SET parallel_leader_participation = off});
+	my $draw = sub {
+		my $few = "CREATE TABLE some_ids AS SELECT uuidv7_fast('xorshift128+') AS id, worker() AS pid FROM few; INSERT INTO drawn SELECT * FROM some_ids; DROP TABLE some_ids;";
+		$session->query_safe($few x 40);
+	};
+	$draw->();
+	my $first = $node->safe_psql('postgres', 'SELECT min(pid) FROM drawn');
+	my $pid   = $first;
+	while (($pid - $first) % 1024 < 990)
+	{
+		$pid = fork // die "could not fork: $!";
+		POSIX::_exit(0) if $pid == 0;
+		waitpid $pid, 0;
+	}
+	$draw->();
+	$session->quit;
+	cmp_ok($node->safe_psql('postgres', 'SELECT count(DISTINCT pid) - count(DISTINCT pid & 1023) FROM drawn'), '>', 0, 'workers whose process ids end alike');
+	is($node->safe_psql('postgres', "SELECT count(*) - count(DISTINCT $tail) FROM drawn"), '0', '... draw no random bits twice');
+}
 
 $node->stop;
 done_testing();

@@ -131,6 +131,18 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 	$session->quit unless $i % @ends >= 3;
 }
 
+# The age shown is that of the transaction, not of the statement that generated.
+{
+	my $session = session();
+	my $began = $session->query_safe('BEGIN; SELECT now()');
+	$node->poll_query_until('postgres', "SELECT clock_timestamp() > '$began'::timestamptz + interval '0.1 s'") or BAIL_OUT('time stands still');
+	my $first = $session->query_safe("SELECT clock_timestamp()");
+	$session->query_safe('INSERT INTO made DEFAULT VALUES');
+	is(stats("held_back_for >= '$first'::timestamptz - '$began'::timestamptz"), 't', 'a transaction that was idle before its first UUID: its whole age is shown');
+	$session->query_safe('COMMIT');
+	$session->quit;
+}
+
 # The first one of two counts.
 {
 	my ($a, $b) = (session(), session());
@@ -258,6 +270,18 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 		is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), $end eq 'COMMIT' ? 1 : 0,
 			"prepared, $restart, $end: as it did");
 	}
+}
+# ... also the watermark that another database takes, before this one.
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	$node->safe_psql('other', 'CREATE EXTENSION fast_uuid');
+	my $session = session();
+	my $id      = in_transaction($session);
+	$session->query_safe("PREPARE TRANSACTION 'it'");
+	$session->quit;
+	cmp_ok($node->safe_psql('other', 'SELECT uuidv7_fast_watermark()'), 'le', $id, 'prepared: holds the watermark of another database back');
+	cmp_ok(watermark(), 'le', $id, 'prepared: and its own, after that');
+	$node->safe_psql('postgres', "ROLLBACK PREPARED 'it'");
 }
 {
 	my $session = session();

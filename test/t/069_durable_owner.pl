@@ -39,6 +39,13 @@ sub unharmed
 
 is(as_role('owner', 'owned', "CREATE EXTENSION fast_uuid; $durable; SELECT uuidv7_fast() IS NOT NULL"), 't', 'the owner creates it, and has the order');
 
+# A name is no SQL.
+$node->safe_psql('postgres', 'CREATE ROLE "My App; ALTER ROLE owner SUPERUSER" LOGIN; CREATE DATABASE app OWNER "My App; ALTER ROLE owner SUPERUSER"');
+is(as_role('My App; ALTER ROLE owner SUPERUSER', 'app', "CREATE EXTENSION fast_uuid; $durable; SELECT uuidv7_fast() IS NOT NULL"), 't', 'a role of any name creates it');
+is($node->safe_psql('app', q{SELECT has_sequence_privilege('My App; ALTER ROLE owner SUPERUSER', 'fast_uuid_horizon', 'UPDATE'),
+       has_sequence_privilege('My App; ALTER ROLE owner SUPERUSER', 'fast_uuid_horizon', 'UPDATE WITH GRANT OPTION'),
+       (SELECT rolsuper FROM pg_roles WHERE rolname = 'owner')}), 't|f|f', '... and has the privilege to restore the horizon, which it cannot pass on');
+
 # A sequence of his own in the extension.
 foreach my $value ($far, -1, '9223372036854775807', '18446744073709551')
 {

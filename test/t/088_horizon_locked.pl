@@ -85,6 +85,20 @@ foreach my $case (
 }
 is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
 
+# Dropped and made again more often than a backend can be told of by callbacks of its
+# own.
+my $patient = session();
+foreach (1 .. 15)
+{
+	$patient->query($call);
+	is($patient->{error}, '', 'the sequence is found') if $_ == 1 || $_ == 15;
+	$node->safe_psql('postgres', 'DROP EXTENSION fast_uuid');
+	$patient->query($call);
+	like($patient->{error}, qr/^42883 |^55000 /, 'and missed') if $_ == 1 || $_ == 15;
+	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+}
+$patient->quit;
+
 # A backend that was not told which relations have changed, because it was too late to
 # read so many messages.
 my $writer = session();
