@@ -202,22 +202,6 @@ open(const char *path, int flags,...)
 }
 
 int
-open64(const char *path, int flags,...)
-{
-	int			mode = 0;
-
-	if (flags & (O_CREAT | O_TMPFILE))
-	{
-		va_list		args;
-
-		va_start(args, flags);
-		mode = va_arg(args, int);
-		va_end(args);
-	}
-	return open(path, flags, mode);
-}
-
-int
 close(int fd)
 {
 	if (fd == device_fd)
@@ -246,15 +230,33 @@ stat(const char *path, struct stat *st)
 }
 
 int
-stat64(const char *path, struct stat64 *st)
-{
-	return stat(path, (struct stat *) st);
-}
-
-int
 fstat(int fd, struct stat *st)
 {
 	return fd == device_fd && fails("fstat") ? -1 : REAL(fstat) (fd, st);
+}
+
+/* musl has these names as macros at most, for the functions without "64". */
+#ifdef __GLIBC__
+int
+open64(const char *path, int flags,...)
+{
+	int			mode = 0;
+
+	if (flags & (O_CREAT | O_TMPFILE))
+	{
+		va_list		args;
+
+		va_start(args, flags);
+		mode = va_arg(args, int);
+		va_end(args);
+	}
+	return open(path, flags, mode);
+}
+
+int
+stat64(const char *path, struct stat64 *st)
+{
+	return stat(path, (struct stat *) st);
 }
 
 int
@@ -262,6 +264,7 @@ fstat64(int fd, struct stat64 *st)
 {
 	return fstat(fd, (struct stat *) st);
 }
+#endif
 
 static int
 interrupt(void)
