@@ -108,7 +108,7 @@ like(slurp_file("$commands/asked"), qr/ install --no-install-recommends this tho
 like($err, qr/this distribution does not have: that-offered\n/, 'and named, where it is not');
 
 # Nobody but root may mount, whatever id says.
-foreach my $script ('script/test-matrix', 'script/cross')
+foreach my $script ('script/test-matrix', 'script/cross', 'script/musl')
 {
 	$commands = bare_debian('exit 1');
 	($status, $out, $err) = run_script($commands, {}, $script);
