@@ -147,9 +147,24 @@ versions:
 	check packaging/fast_uuid.spec 's/^Version: *//p' $(DISTVERSION); \
 	check debian/changelog 's/^fast-uuid (\(.*\)-.*/\1/p' $(DISTVERSION)
 
+# What a release needs and its publisher alone knows.  It is said, not refused: an
+# archive is tried before there is an address.
+addresses:
+	@lacks() { echo "fast_uuid: not ready to be published: $$1 (CONTRIBUTING.md, \"Release\")" >&2; }; \
+	check() { [ ! -e $$1 ] || grep -q "^ *$$2:" $$1 || lacks "$$1 has no $$2"; }; \
+	check META.json '"homepage"'; \
+	check META.json '"bugtracker"'; \
+	check META.json '"repository"'; \
+	check debian/control.in Homepage; \
+	check debian/control Homepage; \
+	check packaging/fast_uuid.spec URL; \
+	for file in debian/control.in debian/control debian/changelog; do \
+	  ! grep -qs '@.*\.invalid>' $$file || lacks "nobody reads the maintainer's address in $$file"; \
+	done
+
 # The archive for PGXN, of what is committed.
-dist: versions
+dist: versions addresses
 	@git diff --quiet HEAD || { echo "fast_uuid: commit first: the archive holds what is committed" >&2; exit 1; }
 	git archive --format=zip --prefix=fast_uuid-$(DISTVERSION)/ --output=fast_uuid-$(DISTVERSION).zip HEAD
 
-.PHONY: versions dist
+.PHONY: versions addresses dist
