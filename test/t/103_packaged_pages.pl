@@ -44,6 +44,9 @@ foreach my $list ([ 'debian/rules', qr/^\tdh_installdocs --all (.*)/m ], [ 'pack
 	is(join("\n", @lost), '', "$file: each page finds what it links to");
 }
 
+# dh_installchangelogs would take it from the pages if it were left to find it.
+like(slurp_file('debian/rules'), qr/^\tdh_installchangelogs CHANGELOG\.md$/m, 'the changelog stays among the pages');
+
 # dh_compress would compress what is linked to, or run.
 my ($kept) = slurp_file('debian/rules') =~ /^\tdh_compress (.*)/m;
 my @kept = $kept =~ /-X(\S+)/g;
