@@ -314,6 +314,33 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 	$_->quit foreach $session, $dba;
 }
 
+# Transactions whose first nanoseconds are published as the same one, each prepared: ahead
+# of the clock UUIDs are a nanosecond apart.
+{
+	my $dba = session();
+	$dba->query_safe("SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))");
+	my @ids;
+	foreach my $n (1 .. 4)
+	{
+		my $session = session();
+		$session->query_safe("SET lock_timeout = '10 s'");
+		push @ids, scalar in_transaction($session);
+		$session->{stderr} = '';
+		$session->query("PREPARE TRANSACTION 'near$n'");
+		is($session->{stderr}, '', "one of four that are near each other, $n: prepared");
+		$session->quit;
+	}
+	foreach my $n (1 .. 4)
+	{
+		diag("ids @ids watermark " . watermark() . ' ' . $node->safe_psql('postgres', "SELECT string_agg(concat_ws(' ', locktype, mode, classid::bigint, objid::bigint, virtualtransaction), '; ') FROM pg_locks WHERE locktype = 'advisory'"));
+		cmp_ok(watermark(), 'le', $ids[ $n - 1 ], "one of four, $n: holds the watermark back");
+		$node->safe_psql('postgres', "COMMIT PREPARED 'near$n'");
+	}
+	cmp_ok(watermark(), 'gt', $ids[3], 'four that were near each other: until all have ended');
+	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
+	$dba->quit;
+}
+
 # Where it cannot be had.
 refused("BEGIN ISOLATION LEVEL $_; SELECT uuidv7_fast_watermark()", qr/ERROR:  55000: uuidv7_fast_watermark\(\) requires isolation level READ COMMITTED\nDETAIL:  This transaction's snapshot is older than the watermark would be, and might not show all rows below it\.\nHINT:  Call it in a transaction that begins with BEGIN ISOLATION LEVEL READ COMMITTED\.\n/, $_)
   foreach 'REPEATABLE READ', 'SERIALIZABLE';
