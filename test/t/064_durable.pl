@@ -279,6 +279,12 @@ $node->safe_psql('template', 'CREATE EXTENSION fast_uuid');
 	unlike($out, qr/-/, 'wait: ended by statement_timeout: no UUID');
 	my $horizon = stats('horizon');
 	is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) BETWEEN '$horizon' AND clock_timestamp()"), 't', 'wait: otherwise to the end');
+
+	# As far as an observed UUID can have put it.
+	$node->safe_psql('postgres', 'DROP DATABASE hurried');
+	$node->safe_psql('postgres', 'CREATE DATABASE hurried TEMPLATE template');
+	is(outcome("SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 1900000) IS NULL;"
+			. ' SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) <= clock_timestamp()'), "f\nt", 'wait: for almost two seconds too');
 }
 
 $node->stop;
