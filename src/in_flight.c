@@ -105,7 +105,7 @@ clear_own(void)
 {
 	pg_atomic_uint64 *word;
 
-	if (fuuid_shared == NULL || IsParallelWorker())
+	if (fuuid_shared == NULL)
 		return;
 	word = &fuuid_shared->in_flight[FUUID_PROC_NUMBER(MyProc)].word;
 	if (pg_atomic_read_u64(word) != 0)

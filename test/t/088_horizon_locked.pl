@@ -124,11 +124,15 @@ $writer->quit;
 # A value that a role other than a superuser may have set is accepted up to a second
 # ahead of a clock that does not catch up.
 $node->safe_psql('postgres', 'CREATE ROLE app; GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO app');
-foreach my $case ([ 1_500_000, qr/^55000$/ ], [ 900_000, qr/^value / ])
+foreach my $case ([ 1_500_000_000, qr/^55000$/ ], [ 1_000_000_001, qr/^55000$/ ], [ 1_000_000_000, qr/^value / ])
 {
-	my ($us, $outcome) = @$case;
-	my $at = int($clock->now / 1000) + $us;
-	like(session()->outcome("SELECT setval('fast_uuid_horizon', $at); $call"), $outcome, "a horizon $us microseconds ahead, by a role that may");
+	my ($ahead, $outcome) = @$case;
+
+	# The horizon is in whole microseconds.
+	$now = $clock->now - $clock->now % 1000 + 10_000_000_000;
+	$clock->put($now - $ahead % 1000);
+	my $at = ($now - $ahead % 1000 + $ahead) / 1000;
+	like(session()->outcome("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_horizon', $at); $call"), $outcome, "a horizon $ahead ns ahead, by a role that may");
 }
 $node->stop;
 done_testing();
