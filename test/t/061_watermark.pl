@@ -131,6 +131,24 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 	$session->quit unless $i % @ends >= 3;
 }
 
+# Of a transaction only 7 bits of its number are published.  A later one with the same
+# bits, which generates nothing, holds nothing back.
+{
+	my ($session, $dba) = (session(), session());
+	in_transaction($session);
+	$session->query_safe('COMMIT');
+	my @held;
+	foreach my $n (1 .. 130)
+	{
+		$session->query_safe('BEGIN; SELECT txid_current_if_assigned()');
+		my $holder = $dba->query_safe("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'instance'");
+		push @held, $n if $holder ne '';
+		$session->query_safe('COMMIT');
+	}
+	is("@held", '', 'none of the 130 transactions after it holds the watermark back');
+	$_->quit foreach $session, $dba;
+}
+
 # The age shown is that of the transaction, not of the statement that generated.
 {
 	my $session = session();
