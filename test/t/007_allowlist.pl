@@ -101,5 +101,18 @@ foreach my $preload ('', 'fast_uuid')
 	}
 }
 
+# A source outside of the list, for those who have another list.
+{
+	my ($code, $out, $err) = $node->psql('postgres', q{
+SET fast_uuid.allowed_sources = 'getrandom';
+SELECT uuidv7_fast('getrandom') IS NOT NULL;
+CREATE ROLE elsewhere;
+ALTER ROLE elsewhere SET fast_uuid.source = 'urandom';
+CREATE FUNCTION with_its_own() RETURNS uuid LANGUAGE sql
+  SET fast_uuid.allowed_sources = 'urandom' SET fast_uuid.source = 'urandom' AS 'SELECT uuidv7_fast()';
+SELECT with_its_own() IS NOT NULL}, on_error_stop => 1);
+	is("$code $out $err", "0 t\nt ", 'a source outside of the list can be set for a role and a function that have another list');
+}
+
 $node->stop;
 done_testing();

@@ -24,6 +24,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use lib 'test/perl';
+use KnownClock;
+
 my @sources = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
 my $bits    = 54;
 my $values  = 200_000;
@@ -218,6 +221,22 @@ sub passes
 		return 1 unless grep { (split /\|/)[4] < 1e-6 } @lines;
 	}
 	return 0;
+}
+
+# The digits that a given time has not, below the microsecond, are drawn apart: no ten
+# of the random bits give them.  By chance two of 2000 values agree at a place; more
+# than 30 do so once in 10^24 runs.
+{
+	my @ids = split /\n/, $node->safe_psql('postgres', "SELECT uuidv7_fast_at('2001-09-09 01:46:40Z') FROM generate_series(1, 2000)");
+	my %agree;
+	foreach my $id (@ids)
+	{
+		my $below = KnownClock::ns_of($id) % 1000;
+		my $tail  = hex(substr($id, 19, 4) . substr($id, 24)) & (1 << $bits) - 1;
+		$agree{$_} += (($tail >> $_ & 0x3FF) * 1000 >> 10) == $below foreach 0 .. $bits - 10;
+	}
+	is(join(' ', grep { $agree{$_} > 30 } sort keys %agree), '', 'the digits below a given microsecond are none of the random bits');
+	cmp_ok(scalar(keys %{ { map { KnownClock::ns_of($_) % 1000 => 1 } @ids } }), '>', 800, '... and are random');
 }
 
 SKIP:

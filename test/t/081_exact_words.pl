@@ -1,6 +1,6 @@
-# What is nearly a seed, a list of sources, the name of a source or of an order is
-# none: it is refused where it is set, and by each call where it was set before the
-# library was loaded; what was in force stays.  What is one is read as it says.
+# What is nearly a seed, a list of sources, a size, a time, the name of a source or of an
+# order is none: it is refused where it is set, and by each call where it was set before
+# the library was loaded; what was in force stays.  What is one is read as it says.
 
 use strict;
 use warnings;
@@ -85,6 +85,22 @@ my %settings = (
 		see   => 'SELECT name FROM fast_uuid_sources() WHERE current',
 		right => { 'urandom' => [ 'URANDOM', 'URandom' ], 'xorshift128+' => ['XorShift128+'] },
 		wrong => \@wrong_names,
+		call  => 'SELECT uuidv7_fast()',
+		state => '22023'
+	},
+	buffer_size => {
+		now   => '1kB',
+		see   => 'SHOW fast_uuid.buffer_size',
+		right => { '64kB' => [ '65536', '65536B', ' 64 kB ' ], '0' => ['0kB'], '16B' => ['16'] },
+		wrong => [ '65537', '65kB', '128kB', '1MB', '1GB', '-1', '-1kB', '1kb', '1KB', 'kB', '', ' ', '1x', '1kBx', '99999999999999999999' ],
+		call  => 'SELECT uuidv7_fast()',
+		state => '22023'
+	},
+	max_clock_lead => {
+		now   => '5s',
+		see   => 'SHOW fast_uuid.max_clock_lead',
+		right => { '1s' => [ '1000', '1000ms', ' 1 s ' ], '0' => ['0ms'], '2147483647ms' => ['2147483647'] },
+		wrong => [ '-2', '-2ms', '-1s', '25d', '2147483648', '1 month', '1S', 's', '', ' ', '1x' ],
 		call  => 'SELECT uuidv7_fast()',
 		state => '22023'
 	},
