@@ -5,7 +5,10 @@
 # is installed beside the packages that are needed to build and run it.
 
 set -euo pipefail
-trap 'echo "$this_script: failed: $BASH_COMMAND" >&2; told=yes' ERR
+trap '[ $? -gt 128 ] || { echo "$this_script: failed: $BASH_COMMAND" >&2; told=yes; }' ERR
+
+# What other programs say is read here, in one language.
+export LC_ALL=C.UTF-8
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
@@ -33,7 +36,7 @@ work=''
 finish()
 {
 	local status=$?
-	trap '' HUP INT TERM
+	trap '' HUP INT PIPE TERM
 	trap - ERR
 	set +e
 	# A command that fails inside a function ends the script without the trap above.
@@ -44,11 +47,12 @@ finish()
 		end_all_below "$work"
 		rm -rf "$work"
 	fi
-	tell_of_server
+	tell_of_server 2>/dev/null
 }
 trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
 # servers_below DIRECTORY: the numbers of the servers whose data is there.  The file
@@ -57,7 +61,7 @@ servers_below()
 {
 	local file pid
 	find "$1" -name postmaster.pid 2>/dev/null | while read -r file; do
-		pid=$(head -n 1 "$file")
+		pid=$(head -n 1 "$file" 2>/dev/null)
 		[ ! "/proc/$pid/cwd" -ef "$(dirname "$file")" ] || echo "$pid"
 	done
 }
@@ -159,7 +163,8 @@ server_conf()
 }
 
 # with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server, which
-# psql finds by itself
+# psql finds by itself.  pg_virtualenv says nothing: where the output is a pipe that
+# somebody has closed, it would do so for ever.
 with_server()
 {
 	local settings option options=()
@@ -171,5 +176,5 @@ with_server()
 	while read -r option; do
 		options+=(-o "$option")
 	done <<<"$settings"
-	as_user pg_virtualenv -v "$version" "${options[@]}" "$@"
+	{ as_user pg_virtualenv -v "$version" "${options[@]}" bash -c 'exec "$@" >&3 3>&-' bash "$@" >/dev/null; } 3>&1
 }

@@ -33,7 +33,8 @@ my @terms = (
 
 # Where a term is right, and why.
 my @exceptions = (
-	[ 'database clusters?', "PostgreSQL's own term for what initdb creates" ]);
+	[ 'database clusters?', "PostgreSQL's own term for what initdb creates" ],
+	[ '--second-stage', "debootstrap's option" ]);
 
 # Only documents about the code speak of backends; users have sessions.
 my $about_code = qr{^doc/(internals|reliability)\.md$};

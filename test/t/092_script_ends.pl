@@ -1,4 +1,4 @@
-# A script that is ended by a signal, or whose terminal is closed, ends the server that
+# A script that is ended by a signal, or whose terminal or pipe is closed, ends the server that
 # it has started, and all else, before it removes the directory.
 
 use strict;
@@ -59,6 +59,24 @@ sub server_below
 	return;
 }
 
+# Start a script that writes to a pipe.
+sub start_in_pipe
+{
+	my ($script) = @_;
+	pipe(my $reader, my $writer) or die "pipe: $!";
+	my $pid = fork() // die "fork: $!";
+	if ($pid == 0)
+	{
+		%ENV = (%ENV, PG_VERSION => $version);
+		$SIG{PIPE} = 'DEFAULT';
+		open(STDIN, '<', '/dev/null') && open(STDOUT, '>&', $writer) && open(STDERR, '>', '/dev/null') or die "pipe: $!";
+		exec $script or die "$script: $!";
+	}
+	close $writer;
+	$reader->blocking(0);
+	return ($pid, $reader);
+}
+
 # Start a script in a terminal, which is its controlling one.
 sub start_script
 {
@@ -81,11 +99,12 @@ sub start_script
 foreach my $case (
 	[ 'script/load', 'the signal TERM', 143, sub { kill 'TERM', $_[0] } ],
 	[ 'script/load', 'the closing of the terminal', 129, sub { close $_[1] } ],
-	[ 'script/demo', 'Ctrl-C', 130, sub { syswrite $_[1], "\003" } ])
+	[ 'script/demo', 'Ctrl-C', 130, sub { syswrite $_[1], "\003" } ],
+	[ 'script/demo', 'the end of what reads its pipe', 141, sub { close $_[1] }, \&start_in_pipe ])
 {
-	my ($script, $what, $expected, $end) = @$case;
+	my ($script, $what, $expected, $end, $start) = @$case;
 	my $name = "$script and $what";
-	my ($pid, $terminal) = start_script($script);
+	my ($pid, $terminal) = ($start // \&start_script)->($script);
 
 	# What it prints is taken off the terminal, so that it does not wait for that.
 	my $read      = sub { 1 while defined fileno($terminal) && sysread($terminal, my $some, 65536) };

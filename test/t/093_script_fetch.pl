@@ -21,7 +21,7 @@ $apt});
 	instead($commands, 'apt-cache', q{case "$*" in
 	"show postgresql-18" | show\ *-offered) exit 100 ;;
 	show*) exit 0 ;;
-	"depends postgresql") echo "  Depends: postgresql-17" ;;
+	"depends postgresql") [ "$LC_ALL" = C.UTF-8 ] && echo "  Depends: postgresql-17" || echo "  Hängt ab von: postgresql-17" ;;
 	search*) printf 'postgresql-%s - the server\n' 17 16 14 ;;
 esac});
 	instead($commands, 'dpkg-query', 'exit 1');
@@ -52,8 +52,8 @@ done
 [ $asked = update ]};
 my $commands = bare_debian($down);
 my $temporary = PostgreSQL::Test::Utils::tempdir();
-my ($status, $out, $err) = run_script($commands, { TMPDIR => $temporary }, 'script/demo');
-is($status, 1, 'no network: an error');
+my ($status, $out, $err) = run_script($commands, { TMPDIR => $temporary, LANG => 'de_DE.UTF-8', LC_ALL => '' }, 'script/demo');
+is($status, 1, 'no network, and apt speaks German: an error');
 is(join(' ', glob("$temporary/*")), '', 'no network: no file stays');
 like($err, qr/postgresql-server-dev-17 could not be fetched: there is no network here, or the mirror/, 'no network: the packages, and why');
 is(() = $err =~ /Temporary failure resolving 'mirror'/g, 1, q{no network: apt's reason, once});
