@@ -351,7 +351,6 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 	}
 	foreach my $n (1 .. 4)
 	{
-		diag("ids @ids watermark " . watermark() . ' ' . $node->safe_psql('postgres', "SELECT string_agg(concat_ws(' ', locktype, mode, classid::bigint, objid::bigint, virtualtransaction), '; ') FROM pg_locks WHERE locktype = 'advisory'"));
 		cmp_ok(watermark(), 'le', $ids[ $n - 1 ], "one of four, $n: holds the watermark back");
 		$node->safe_psql('postgres', "COMMIT PREPARED 'near$n'");
 	}

@@ -216,7 +216,7 @@ sub write_transaction
 
 # Cancelled, killed, a division by zero; the prepared transaction was finished, or
 # is being finished, by another.
-my $provoked = qr/^(57014|57P01|22012|42704 prepared transaction|55000 prepared transaction)/;
+my $provoked = qr/^(?:writer \d+: )?(57014|57P01|22012|42704 prepared transaction|55000 prepared transaction)/;
 
 # Loads the library, so that the session's workers may generate.
 sub start_writer
