@@ -115,7 +115,7 @@ end_all_below()
 as_user()
 {
 	local status=0
-	local clean=(env --default-signal=INT,QUIT -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp" LC_ALL=C.UTF-8)
+	local clean=(env --default-signal=INT,QUIT -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp")
 	if [ "$(id -u)" = 0 ]; then
 		runuser -u postgres -- "${clean[@]}" USER=postgres LOGNAME=postgres "$@" <&0 &
 	else

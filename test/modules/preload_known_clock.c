@@ -7,8 +7,8 @@
  *	  clock: where one began, and how long each is.  Then, if they are not 0, the
  *	  resolution that each of the two says it has, and the errno with which reading
  *	  it fails, or asking for its resolution; and how many readings still succeed
- *	  before.  Of the server's processes only those
- *	  that generate UUIDs, and OpenSSL, read these clocks.
+ *	  before.  Of the server's processes only those that generate UUIDs, and OpenSSL,
+ *	  read these clocks.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-# A script that is ended by a signal, or whose terminal or pipe is closed, ends the server that
-# it has started, and all else, before it removes the directory.
+# A script that is ended by a signal, or whose terminal or pipe is closed, ends the
+# server that it has started, and all else, before it removes the directory.
 
 use strict;
 use warnings;
