@@ -1,5 +1,5 @@
 # A model of the settings: which value is in force, and what a call comes to under
-# it, as README.md ("Settings", "Errors") and doc/security.md ("The allowlist",
+# it, as doc/reference.md ("Settings", "Errors") and doc/security.md ("The allowlist",
 # "Settings made before the library is loaded") say.
 #
 # A value is { text, from, by }: how it was written, where ('session', 'option', or a

@@ -1,4 +1,4 @@
-# The settings and the allowlist against a model of what README.md and
+# The settings and the allowlist against a model of what doc/reference.md and
 # doc/security.md say of them, driven at random through every way to make a setting:
 # SET, SET LOCAL, set_config(), RESET, RESET ALL, DISCARD ALL, the SET clause of a
 # function, transactions and savepoints, ALTER ROLE and DATABASE, the file, connection

@@ -17,12 +17,12 @@ my $node = PostgreSQL::Test::Cluster->new('old');
 plan skip_all => 'before PostgreSQL 18 a server looks for extensions in one directory' if $node->pg_version < 18;
 $node->init;
 
-# As README.md has it, but elsewhere.
+# As doc/install.md has it, but elsewhere.
 my $source    = getcwd();
 my $directory = PostgreSQL::Test::Utils::tempdir() . '/extensions/fast_uuid';
-my $readme    = slurp_file('README.md') =~ s|/opt/fast_uuid|$directory|gr;
-my ($install) = $readme =~ /^make (install datadir=.*)$/m;
-my ($paths)   = $readme =~ /^(extension_control_path = .*\n.*)$/m;
+my $page      = slurp_file('doc/install.md') =~ s|/opt/fast_uuid|$directory|gr;
+my ($install) = $page =~ /^make (install datadir=.*)$/m;
+my ($paths)   = $page =~ /^(extension_control_path = .*\n.*)$/m;
 my $build     = PostgreSQL::Test::Utils::tempdir();
 system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
 system_or_bail('make', '-s', '-C', $build, 'with_llvm=no', 'PG_CONFIG=' . ($ENV{PG_CONFIG} // 'pg_config'), split(' ', $install));

@@ -1,4 +1,4 @@
-# The SQL tests pass on every server to which the README offers them: with the
+# The SQL tests pass on every server to which CONTRIBUTING.md offers them: with the
 # library preloaded, built without OpenSSL, both, and with each statement in a
 # parallel worker that can be there.  The million of UUIDs in order.sql once: they
 # take longer than all the rest.

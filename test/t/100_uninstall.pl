@@ -1,4 +1,4 @@
-# The way out, as the README has it: what uses the extension is found and given another
+# The way out, as doc/install.md has it: what uses the extension is found and given another
 # default, ids stay, "make uninstall" leaves no file.  And what a server does whose
 # configuration still names the library after that.
 
@@ -15,7 +15,7 @@ use Examples;
 
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
 
-my ($drop, $search) = map { $_->{sql} } grep { $_->{sql} =~ /DROP EXTENSION|pg_db_role_setting/ } examples('README.md');
+my ($drop, $search) = map { $_->{sql} } grep { $_->{sql} =~ /DROP EXTENSION|pg_db_role_setting/ } examples('doc/install.md');
 
 # A database that uses it in many ways.
 my $node = PostgreSQL::Test::Cluster->new('in_use');
@@ -103,7 +103,7 @@ $node->stop;
 is($node->start(fail_ok => 1), 0, 'the server does not start again');
 like(slurp_file($node->logfile), qr/FATAL:  $missing/, 'and says why');
 
-# What the README says to do.
+# What the page says to do.
 command_ok([ 'pg_ctl', '-s', '-w', '-D', $node->data_dir, '-l', $node->logfile, '-o', '-c shared_preload_libraries=', 'start' ],
 	'it starts without the library');
 $node->_update_pid(1);
