@@ -1,0 +1,160 @@
+# The low watermark and prepared transactions: they hold it back until they are
+# finished, whoever finishes them, and after a restart, a crash and a promotion too.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('prepared');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\nrestart_after_crash = on\n");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n") if $node->pg_version < 17;
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text)');
+my $instance = "SET fast_uuid.ordering = 'instance'";
+
+sub watermark
+{
+	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
+}
+
+sub stats
+{
+	my ($columns) = @_;
+	return $node->safe_psql('postgres', "SELECT $columns FROM fast_uuid_stats() WHERE name = 'instance'");
+}
+
+# A session in the middle of a transaction, which has the id that it returns.
+sub session
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe($instance);
+	return $session;
+}
+
+sub in_transaction
+{
+	my ($session, $call) = @_;
+	$session->query_safe('BEGIN');
+	return $session->query($call // "INSERT INTO made DEFAULT VALUES RETURNING id");
+}
+
+# Prepared transactions, finished by another session, before and after a restart.
+my ($first_prepared) = slurp_file('doc/recipes.md') =~ /^(SELECT p\.gid, .*?);$/ms or die 'no such recipe';
+$first_prepared =~ s/p\.gid, .*/p.gid/;
+foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
+{
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		my $session = session();
+		my $before  = $node->safe_psql('postgres', "$instance; SELECT uuidv7_fast()");
+		my $id      = in_transaction($session);
+		my $held    = watermark();
+		$session->query_safe("PREPARE TRANSACTION 'it'");
+		is(watermark(), $held, "prepared, $restart, $end: holds the watermark back");
+		my $later = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
+		is(stats('held_back_by, held_back_for IS NULL'), '0|t', "prepared, $restart, $end: shown as process 0");
+		is($node->safe_psql('postgres', $first_prepared), 'it', "prepared, $restart, $end: found as doc/recipes.md says");
+		$session->quit;
+		if ($restart eq 'SIGKILL')
+		{
+			$node->kill9;
+
+			# Until its children have noticed.
+			my $started = 0;
+			foreach (1 .. 100)
+			{
+				$node->{_pid} = undef;
+				last if $started = $node->start(fail_ok => 1);
+				usleep(100_000);
+			}
+			BAIL_OUT('no server after SIGKILL') unless $started;
+		}
+		elsif ($restart ne 'no restart')
+		{
+			$node->stop($restart);
+			$node->start;
+		}
+		is(stats('watermark IS NULL, held_back_by'), ($restart eq 'no restart' ? 'f' : 't') . '|0', "prepared, $restart, $end: shown, also before there is a watermark");
+		cmp_ok(watermark(), 'le', $id, "prepared, $restart, $end: it still does");
+		cmp_ok(watermark(), 'ge', $before, "prepared, $restart, $end: from its first value on");
+		$node->safe_psql('postgres', "$end PREPARED 'it'");
+		cmp_ok(watermark(), 'gt', $later, "prepared, $restart, $end: until it has ended");
+		is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), $end eq 'COMMIT' ? 1 : 0,
+			"prepared, $restart, $end: as it did");
+	}
+}
+# ... also the watermark that another database takes, before this one.
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	$node->safe_psql('other', 'CREATE EXTENSION fast_uuid');
+	my $session = session();
+	my $id      = in_transaction($session);
+	$session->query_safe("PREPARE TRANSACTION 'it'");
+	$session->quit;
+	cmp_ok($node->safe_psql('other', 'SELECT uuidv7_fast_watermark()'), 'le', $id, 'prepared: holds the watermark of another database back');
+	cmp_ok(watermark(), 'le', $id, 'prepared: and its own, after that');
+	$node->safe_psql('postgres', "ROLLBACK PREPARED 'it'");
+}
+{
+	my $session = session();
+	$session->query_safe("BEGIN; INSERT INTO made VALUES (gen_random_uuid()); PREPARE TRANSACTION 'without'");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', 'prepared without values: no lock');
+	my $latest = $session->query_safe('SELECT uuidv7_fast()');
+	cmp_ok(watermark(), 'gt', $latest, 'prepared without values: does not hold it back');
+	$session->query_safe("ROLLBACK PREPARED 'without'");
+	is($session->query('BEGIN; SELECT uuidv7_fast() IS NULL; CREATE TEMP TABLE t (); PREPARE TRANSACTION \'fails\''), 'f', 'a PREPARE that fails');
+	$session->{stderr} = '';
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', 'leaves no lock');
+	$session->quit;
+}
+
+# Transactions whose first nanoseconds are published as the same one, each prepared: ahead
+# of the clock UUIDs are a nanosecond apart.
+{
+	my $dba = session();
+	$dba->query_safe("SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))");
+	my @ids;
+	foreach my $n (1 .. 4)
+	{
+		my $session = session();
+		$session->query_safe("SET lock_timeout = '10 s'");
+		push @ids, scalar in_transaction($session);
+		$session->{stderr} = '';
+		$session->query("PREPARE TRANSACTION 'near$n'");
+		is($session->{stderr}, '', "one of four that are near each other, $n: prepared");
+		$session->quit;
+	}
+	foreach my $n (1 .. 4)
+	{
+		cmp_ok(watermark(), 'le', $ids[ $n - 1 ], "one of four, $n: holds the watermark back");
+		$node->safe_psql('postgres', "COMMIT PREPARED 'near$n'");
+	}
+	cmp_ok(watermark(), 'gt', $ids[3], 'four that were near each other: until all have ended');
+	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
+	$dba->quit;
+}
+
+# A standby that takes one over.
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+{
+	my $session = session();
+	my $id      = in_transaction($session);
+	$session->query_safe("PREPARE TRANSACTION 'taken over'");
+	$session->quit;
+	$node->wait_for_catchup($standby);
+	$node->stop;
+	$standby->promote;
+	cmp_ok($standby->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'), 'le', $id, 'promoted: a prepared transaction holds the watermark back');
+	$standby->safe_psql('postgres', "COMMIT PREPARED 'taken over'");
+	cmp_ok($standby->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'), 'gt', $id, 'until it has ended');
+}
+$standby->stop;
+done_testing();
