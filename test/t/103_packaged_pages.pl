@@ -3,27 +3,12 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
+use lib 'test/perl';
+use Markdown;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 plan skip_all => 'this tree has no debian/' unless -d 'debian';
-
-# A path without its dots: doc/../x is x.
-sub plain
-{
-	my ($path) = @_;
-	1 while $path =~ s{(^|/)(?!\.\./)[^/]+/\.\./}{$1};
-	return $path;
-}
-
-# What a page of ours links to, as paths from the top.
-sub links
-{
-	my ($page) = @_;
-	return map { plain(dirname($page) eq '.' ? $_ : dirname($page) . "/$_") }
-	  grep { !/^[a-z]+:/ } slurp_file($page) =~ /\]\(([^)#\s]+)/g;
-}
 
 foreach my $list ([ 'debian/rules', qr/^\tdh_installdocs --all (.*)/m ], [ 'packaging/fast_uuid.spec', qr/^%doc (.*)/m ])
 {
@@ -33,14 +18,12 @@ foreach my $list ([ 'debian/rules', qr/^\tdh_installdocs --all (.*)/m ], [ 'pack
 	is(join(' ', grep { !-e } @packaged), '', "$file: what it takes is there");
 	my @pages = map { -d ? glob("$_/*.md $_/*/*.md") : $_ } @packaged;
 	cmp_ok(scalar(@pages), '>', 10, "$file: pages");
-	my @lost;
-	foreach my $page (@pages)
+	my $is_packaged = sub
 	{
-		foreach my $link (links($page))
-		{
-			push @lost, "$page: $link" unless -e $link && grep { $link eq $_ || $link =~ m{^\Q$_\E/} } @packaged;
-		}
-	}
+		my ($path) = @_;
+		return -e $path && grep { $path eq $_ || $path =~ m{^\Q$_\E/} } @packaged;
+	};
+	my @lost = map { lost_links($_, $is_packaged) } @pages;
 	is(join("\n", @lost), '', "$file: each page finds what it links to");
 }
 
