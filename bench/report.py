@@ -8,7 +8,7 @@ from pathlib import Path
 import machine
 import plots
 from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, DURABLE, NEXTVAL
-from results import Summary, published
+from results import Summary, figure, published
 
 MILLION = '1000000'
 TITLES = {
@@ -64,15 +64,6 @@ def aligned(made):
     widths = [max(map(len, column)) for column in zip(*rows)]
     return '\n'.join('  '.join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
                      for row in rows)
-
-
-def figure(value):
-    """Three digits, as people write them."""
-    if value is None:
-        return ''
-    if abs(value) >= 100:
-        return f'{value:,.0f}'
-    return f'{value:.1f}' if abs(value) >= 10 else f'{value:.2f}'
 
 
 def spread(summary, *key):

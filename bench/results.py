@@ -56,6 +56,15 @@ class Results:
                               *(f'{value:.6g}' for value in (median, values[0], q1, q3, values[-1]))])
 
 
+def figure(value):
+    """Three digits, as people write them."""
+    if value is None:
+        return ''
+    if abs(value) >= 100:
+        return f'{value:,.0f}'
+    return f'{value:.1f}' if abs(value) >= 10 else f'{value:.2f}'
+
+
 def published():
     """What others have published of requests: source -> bytes -> ns."""
     figures = defaultdict(dict)

@@ -1,0 +1,181 @@
+"""The figures in the documents: in which text each stands, and what it is of
+bench/results/results.csv.
+
+A template is the text around, as short as it can be and still stand only once in
+the file: {} is a figure, and a blank matches any white space, the end of a line
+and the padding of a table too.  A row of a table is a template like any other.
+
+Each figure says how many digits  and of what: a key of results.csv (experiment, case, parameter, metric, and
+q1 or q3 if not the median), or what seconds, megabytes, millions, difference,
+ratio, more, less and share make of keys."""
+
+from figures import Quote, about, difference, megabytes, millions, more, seconds, share, tenths, three, whole
+from generators import BASELINE, CLOCK, CORE_V4, CORE_V7, DEFAULT, DURABLE, INSTANCE, INTERPOLATED, NEXTVAL
+
+ARRAY = 'uuidv7_fast_array(1000000)'
+SET = 'uuidv7_fast_set(1000000) in a target list'
+EMPTY_SET = 'generate_series(1, 1000000) in a target list: no value at all'
+IDENTITY = 'bigint identity'
+TIMES_IDENTITY = 'times bigint identity'
+
+
+def _case(generator):
+    return getattr(generator, 'name', generator)
+
+
+def values(generator, metric='ms'):
+    """A million values by a generator, or by ours from a source."""
+    return 'statements', _case(generator), 1000000, metric
+
+
+def growth(generator, number):
+    return 'growth', _case(generator), number, 'ms'
+
+
+def above(generator):
+    return values(generator, 'ns per value above the baseline')
+
+
+def rows(key, metric='ms', kind='LOGGED'):
+    return 'inserts', _case(key), kind, metric
+
+
+def first(what, how='preloaded', metric='us'):
+    return 'first call', _case(what), how, metric
+
+
+def bulk(call):
+    return 'bulk', call, 1000000, 'ms'
+
+
+def sessions(generator, clients):
+    return 'sessions', _case(generator), clients, 'values per second'
+
+
+def clock(what, unit='ns'):
+    return 'clock', what, '', unit
+
+
+def times(generator):
+    """The two columns of the table of ratios."""
+    return three(values(generator, 'times the baseline')), three(values(generator, 'times uuidv7_fast()'))
+
+
+def source(name):
+    return f'uuidv7_fast(), {name}'
+
+
+WATERMARK = 'uuidv7_fast_watermark()'
+INTERPOLATION = difference(above(CLOCK), above(INTERPOLATED))
+
+
+def _of(file, *quotes):
+    return [Quote(file, template, figures) for template, *figures in quotes]
+
+
+QUOTES = [
+    *_of('README.md',
+         ('A million calls take {} ms longer', whole(above(DEFAULT))),
+         ("PostgreSQL 18's own `uuidv7()` take {} ms longer", whole(above(CORE_V7))),
+         ('four sources, allowlist | {} | {} |', whole(values(DEFAULT)), whole(rows(DEFAULT))),
+         ("the server's, usually OpenSSL | {} | {} |", whole(values(CORE_V7)), whole(rows(CORE_V7))),
+         ('| millisecond | no | the same | {} | |', whole(values('uuid_generate_v7() of pg_uuidv7'))),
+         ('the same as `uuidv7()` | {} | {} |', whole(values(CORE_V4)), whole(rows(CORE_V4))),
+         ('restarts and promotion | none | {} | {} |', whole(values(NEXTVAL)), whole(rows(IDENTITY))),
+         ('A call costs {} % more with one session at work', whole(more(values(INSTANCE, 'times uuidv7_fast()'))))),
+
+    *_of('doc/performance.md',
+         # One UUID
+         ('takes {} ms if `f` is a C function', whole(values(BASELINE))),
+         ('`uuidv7_fast()` adds {} ns to each call.', three(above(DEFAULT))),
+         ('{} ns are one reading of the clock and the layout', three(above(CLOCK))),
+         ('| `uuidv7_fast()`, default settings | {} | {} |', *times(DEFAULT)),
+         ('| the same under instance order | {} | {} |', *times(INSTANCE)),
+         ('| the same under durable order | {} | {} |', *times(DURABLE)),
+         ('| `xorshift128+` | {} | {} |', *times(source('xorshift128+'))),
+         ('| `getrandom` | {} | {} |', *times(source('getrandom'))),
+         ('| `getrandom` by system call | {} | {} |', *times(source('getrandom, system call'))),
+         ('| `urandom` | {} | {} |', *times(source('urandom'))),
+         ('| `openssl`, unbuffered | {} | {} |', *times(source('openssl, unbuffered'))),
+         ('| `getrandom`, unbuffered | {} | {} |', *times(source('getrandom, unbuffered'))),
+         ('| `urandom`, unbuffered | {} | {} |', *times(source('urandom, unbuffered'))),
+         ('| `nextval()` | {} | {} |', *times(NEXTVAL)),
+         ('| `uuidv7()` of PostgreSQL 18 | {} | {} |', *times(CORE_V7)),
+         ('| `gen_random_uuid()` | {} | {} |', *times(CORE_V4)),
+         ('which costs about {} ns more than naming it in the setting',
+          whole(difference(values("uuidv7_fast('getrandom'): named in the call"), values(source('getrandom'))))),
+         ('{} s for ten million in one statement, {} ms for one million.',
+          about(seconds(growth(DEFAULT, 10000000))), whole(growth(DEFAULT, 1000000))),
+         # Rows
+         ('a million rows by default takes {} times as long', about(rows(DEFAULT, TIMES_IDENTITY))),
+         ('in an unlogged table {} times;', about(rows(DEFAULT, TIMES_IDENTITY, 'UNLOGGED'))),
+         ('with `uuidv7()` {} and {} times.',
+          three(rows(CORE_V7, TIMES_IDENTITY)), three(rows(CORE_V7, TIMES_IDENTITY, 'UNLOGGED'))),
+         ('({} against {} MB,',
+          whole(megabytes(rows(DEFAULT, 'WAL bytes'))), whole(megabytes(rows(IDENTITY, 'WAL bytes')))),
+         ('MB, {} against {} MB)',
+          three(megabytes(rows(DEFAULT, 'index bytes'))), three(megabytes(rows(IDENTITY, 'index bytes')))),
+         ('its leaves are {} % full, those of `gen_random_uuid()` {} %.',
+          whole(rows(DEFAULT, 'leaf density, %')), whole(rows(CORE_V4, 'leaf density, %'))),
+         # First-call cost
+         ('a session takes {} times as long', three(first(DEFAULT, metric='times uuidv7(), from connecting on'))),
+         ('Connecting takes {} ms of that.', about(seconds(first(DEFAULT, metric='connect us')))),
+         ('alone takes {} µs against {} µs,', whole(first(DEFAULT)), whole(first(CORE_V7))),
+         ('a C function that does nothing takes {} µs.', whole(first(BASELINE))),
+         ('Without preloading the first statement takes {} µs,', whole(first(DEFAULT, 'not preloaded'))),
+         # Bulk
+         ('`uuidv7_fast_array(1000000)` takes {} ns per UUID', about(bulk(ARRAY))),
+         ('in a target list takes {} ns per row, of which {} are', about(bulk(SET)), about(bulk(EMPTY_SET))),
+         # Several sessions
+         ('a UUID takes {} times as long', three(values(INSTANCE, 'times uuidv7_fast()'))),
+         ('generate {} million per second, under session order {} million.',
+          tenths(millions(sessions(INSTANCE, 2))), tenths(millions(sessions(DEFAULT, 2)))),
+         # The time in the UUID
+         ('ahead of the clock, by {} s after ten million calls',
+          about(millions(('clock lead', CORE_V7.name, 10000000, 'us'))))),
+
+    *_of('doc/design-notes.md',
+         ('| a reading, ns | {} | {} |',
+          three(clock('clock_gettime(CLOCK_REALTIME)', 'ns per reading')), three(clock('interpolated', 'ns per reading'))),
+         ('| a generator that does nothing else, times the baseline | {} | {} |',
+          three(values(CLOCK, 'times the baseline')), three(values(INTERPOLATED, 'times the baseline'))),
+         ('the clock on this machine at most, ns | 0 | {} |', whole(clock('ahead of the clock on this machine at most'))),
+         ('slewed by 500 ppm | 0 | {} |', whole(clock('slewed by 500 ppm (ntpd): ahead at most'))),
+         ('as the kernel can (10 %) | 0 | {} |', whole(clock("slewed by 100000 ppm (the kernel's limit): behind at most"))),
+         ('It would save {} ns per UUID, that is {} % of the statement above',
+          three(INTERPOLATION), whole(share(INTERPOLATION, values(DEFAULT)))),
+         ('and about {} % of an insertion', whole(share(INTERPOLATION, rows(DEFAULT))))),
+
+    *_of('doc/faq.md',
+         ('The first statement takes {} µs, because it loads the library, {} µs if the library is preloaded;',
+          whole(first(DEFAULT, 'not preloaded')), whole(first(DEFAULT))),
+         ('with `uuidv7()` {} µs. Connecting takes {} ms',
+          whole(first(CORE_V7)), about(seconds(first(DEFAULT, metric='connect us')))),
+         ('the index of the primary key takes {} MB instead of {} MB, and with version 4 ids {} MB.',
+          *(three(megabytes(rows(key, 'index bytes'))) for key in (DEFAULT, IDENTITY, CORE_V4)))),
+
+    *_of('doc/ordering.md',
+         ('At {} ns per UUID six sessions', whole(bulk(ARRAY))),
+         ('**instance**: {} ns per UUID', whole(difference(above(INSTANCE), above(DEFAULT)))),
+         ('{} % of a statement that does nothing but generate', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
+         ('together they generate {} million UUIDs per second, under `session` {} million.',
+          tenths(millions(sessions(INSTANCE, 2))), tenths(millions(sessions(DEFAULT, 2)))),
+         ('under these orders: {} µs with up to 100 transactions in flight, {} µs with 1000.',
+          tenths(('watermark', WATERMARK, 100, 'us')), tenths(('watermark', WATERMARK, 1000, 'us'))),
+         ('**durable**: {} % more than instance order.', whole(more(values(DURABLE, 'times instance order')))),
+         ('two WAL flushes per second, of {} bytes per second',
+          whole(('horizon', DURABLE.name, 2, 'WAL bytes per second')))),
+]
+
+# In these each figure with a unit is a quote's, or has a reason here.
+COVERED = ['README.md', 'doc/performance.md']
+
+ALLOWED = [
+    ('README.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
+    ('doc/performance.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
+    ('doc/performance.md', 'advances by 1 ns', 'the step of uuidv7_fast(), by its code'),
+    ('doc/performance.md', 'Fetched 4 kB at a time', 'the default of fast_uuid.buffer_size'),
+    ('doc/performance.md', '16 MB of memory', 'a million times 16 bytes'),
+    ('doc/performance.md', 'some 400 ns', 'read off the requests of any size below 64 bytes, which grow with none'),
+    ('doc/performance.md', 'some 5 ns', 'clock_gettime(CLOCK_REALTIME_COARSE), which no experiment measures alone'),
+]
