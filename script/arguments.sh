@@ -33,8 +33,8 @@ check_value()
 }
 
 # read_arguments [DECLARATION]... -- [ARGUMENT]...: sort the arguments of a script.
-# Declared are --OPTION; --OPTION=KIND, an option with a value; WORD; and "..." for any
-# words.  Afterwards given[--OPTION] is the latest value ("yes" for an option without),
+# A declaration is --OPTION; --OPTION=KIND, an option with a value; WORD; or "..." for
+# any words.  Afterwards given[--OPTION] is the latest value ("yes" for an option without),
 # options are all options with their values, and words the words.
 declare -A given=()
 options=() words=()

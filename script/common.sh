@@ -142,7 +142,7 @@ build_copy()
 	as_user make -s install DESTDIR="$work/install" "$@"
 }
 
-# Settings, one a line, by which a server finds the extension below the copy.
+# Settings, one per line, by which a server finds the extension below the copy.
 server_settings()
 {
 	local installed=$work/install
