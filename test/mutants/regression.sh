@@ -2,7 +2,7 @@
 # copy of this checkout, runs the test that must notice it, and fails if one does not.
 
 for word; do
-	grep -v '^#' "$top/test/mutants/list" | grep -qF -- "$word" || die "no mutant in test/mutants/list has \"$word\""
+	grep -v '^#' "$top/test/mutants/list" | grep -F -- "$word" >/dev/null || die "no mutant in test/mutants/list has \"$word\""
 done
 install_server libipc-run-perl faketime strace
 build_copy
