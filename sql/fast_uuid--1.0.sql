@@ -16,7 +16,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_from'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast(text) IS
-'generate a version 7 UUID for the current time from this entropy source, greater than all earlier ones of this session';
+'generate a version 7 UUID for the current time from a given entropy source, greater than all earlier ones of this session';
 
 CREATE FUNCTION uuidv7_fast(shift interval, source text DEFAULT NULL)
 RETURNS uuid
@@ -69,7 +69,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_min'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_min(timestamptz) IS
-'smallest version 7 UUID of the millisecond of this time';
+'smallest version 7 UUID of the millisecond of a given time, of any generator';
 
 CREATE FUNCTION uuidv7_fast_max(ts timestamptz)
 RETURNS uuid
@@ -77,7 +77,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_max'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_max(timestamptz) IS
-'largest version 7 UUID of the millisecond of this time';
+'largest version 7 UUID of the millisecond of a given time, of any generator';
 
 CREATE FUNCTION uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
 RETURNS timestamptz
@@ -85,7 +85,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
-'extract the time of a version 7 UUID, to the millisecond or with sub_ms to the microsecond';
+'extract the time of a version 7 UUID, to the millisecond, or with sub_ms to the microsecond';
 
 -- Order to build on
 
@@ -138,7 +138,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 REVOKE ALL ON FUNCTION fast_uuid_observe(uuid) FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_observe(uuid) IS
-'make further UUIDs greater than this version 7 UUID, which can be from any generator';
+'make further UUIDs greater than a given version 7 UUID, which can be from any generator';
 
 -- For the DBA.  These look at the session that calls them, and a parallel worker
 -- is another one.
@@ -183,7 +183,7 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
-'return to the clock: forget the latest UUID of the session, under instance and durable order that of the instance, under durable order also the horizon';
+'return to the clock: forget the latest UUID of the session, under instance and durable order also that of the instance, under durable order also the horizon';
 
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,

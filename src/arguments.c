@@ -37,9 +37,9 @@ fuuid_source_by_name(Datum argument)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized entropy source \"%s\"", given),
 				 looks_like_interval(given) ?
-				 errhint("To shift the time, cast the argument to interval. Available sources: %s.",
+				 errhint("To shift the time, cast the argument to type interval. The known sources are: %s.",
 						 fuuid_entropy_names(FUUID_ENTROPY_ALL)) :
-				 errhint("Available sources: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL))));
+				 errhint("The known sources are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL))));
 	}
 	return source;
 }

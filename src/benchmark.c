@@ -90,7 +90,7 @@ fast_uuid_benchmark(PG_FUNCTION_ARGS)
 	if (milliseconds < 1 || milliseconds > MILLISECONDS_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("milliseconds must be between 1 and %d", MILLISECONDS_MAX)));
+				 errmsg("argument \"milliseconds\" must be between 1 and %d", MILLISECONDS_MAX)));
 
 	InitMaterializedSRF(fcinfo, 0);
 	PG_TRY();

@@ -95,7 +95,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	if (count < 0 || count > ARRAY_VALUES_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("count must be between 0 and %d", ARRAY_VALUES_MAX)));
+				 errmsg("argument \"count\" must be between 0 and %d", ARRAY_VALUES_MAX)));
 	if (count == 0)
 		PG_RETURN_ARRAYTYPE_P(construct_empty_array(UUIDOID));
 
@@ -168,7 +168,7 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 		if (PG_GETARG_INT64(0) < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("count must not be negative")));
+					 errmsg("argument \"count\" must not be negative")));
 
 		context = SRF_FIRSTCALL_INIT();
 		state = MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(SetState));

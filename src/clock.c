@@ -87,10 +87,10 @@ fuuid_clock_check_lead(uint64 lead_ns)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("embedded time would be ahead of the clock by more than fast_uuid.max_clock_lead"),
+			 errmsg("embedded time would be ahead of the clock by more than \"fast_uuid.max_clock_lead\""),
 			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest UUID; the limit is %d ms.",
 					   lead_ns / FUUID_NS_PER_MS, fuuid_max_clock_lead),
-			 errhint("Wait until the clock has caught up, raise fast_uuid.max_clock_lead, "
+			 errhint("Wait until the clock has caught up, increase \"fast_uuid.max_clock_lead\", "
 					 "or call fast_uuid_reset_ordering() in a session with the same order in force "
 					 "to give up the order with earlier UUIDs.")));
 }

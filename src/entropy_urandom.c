@@ -82,7 +82,7 @@ read_fully(int fd, uint8 *buf, size_t len, const char **why)
 		if (got <= 0)
 		{
 			*why = got < 0 ? fuuid_entropy_errno_reason("Reading \"" DEVICE "\"") :
-				"\"" DEVICE "\" ended.";
+				"\"" DEVICE "\" returned no data.";
 			return false;
 		}
 		buf += got;

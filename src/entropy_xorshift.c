@@ -55,7 +55,7 @@ start(XorshiftGenerator *generator, const char **why)
 		 * The kernel answers at once; OpenSSL, behind PostgreSQL's generator,
 		 * would first set itself up, and wait for the kernel's seed.
 		 */
-		*why = "PostgreSQL's strong random generator failed.";
+		*why = "PostgreSQL's strong random number generator failed.";
 		do
 		{
 			if ((fuuid_entropy_getrandom.fill == NULL ||

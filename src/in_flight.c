@@ -186,9 +186,9 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 		if (leader_may_lack_library && max_prepared_xacts > 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("fast_uuid is not loaded in the session that leads this parallel worker"),
-					 errdetail("If that session prepared its transaction, uuidv7_fast_watermark() would not know of this UUID."),
-					 errhint("Add fast_uuid to shared_preload_libraries or session_preload_libraries, or call one of its functions in the session first.")));
+					 errmsg("fast_uuid is not loaded in the leader of this parallel worker"),
+					 errdetail("If the leader prepared its transaction, uuidv7_fast_watermark() would not know of this UUID."),
+					 errhint("Add fast_uuid to \"shared_preload_libraries\" or \"session_preload_libraries\", or call one of its functions in the session before the parallel query.")));
 
 		seen = pg_atomic_read_u64(&own->word);
 		do

@@ -51,7 +51,7 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 		bool		nulls[7] = {false};
 
 		if (available && !allowed)
-			reason = "Not in fast_uuid.allowed_sources.";
+			reason = "\"fast_uuid.allowed_sources\" does not contain it.";
 
 		values[0] = CStringGetTextDatum(source->name);
 		values[1] = BoolGetDatum(source->cryptographic);

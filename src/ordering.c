@@ -79,7 +79,7 @@ checked_lead(uint64 ns, uint64 clock_ns)
 				 errmsg("UUID is too far ahead of the clock"),
 				 errdetail("It is ahead by " UINT64_FORMAT " ms; the limit is " UINT64_FORMAT " ms.",
 						   lead / FUUID_NS_PER_MS, limit / FUUID_NS_PER_MS),
-				 errhint("If the UUID is valid, correct the clock or increase fast_uuid.max_clock_lead.")));
+				 errhint("If the UUID is valid, correct the clock or increase \"fast_uuid.max_clock_lead\".")));
 	return lead;
 }
 

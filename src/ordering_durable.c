@@ -88,9 +88,9 @@ fuuid_durable_require(void)
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("recovery is in progress"),
+				 errmsg("cannot use ordering \"durable\" during recovery"),
 				 errdetail("A standby cannot write the horizon of ordering \"durable\"."),
-				 errhint("Generate UUIDs on the primary, or lower fast_uuid.ordering and fast_uuid.required_ordering "
+				 errhint("Generate UUIDs on the primary, or lower \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" "
 						 "to \"instance\" or \"session\".")));
 	if (!find_sequence())
 		ereport(ERROR,
@@ -348,7 +348,7 @@ fuuid_durable_require(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("ordering \"durable\" requires PostgreSQL 17 or later"),
-			 errhint("Lower fast_uuid.ordering and fast_uuid.required_ordering to \"instance\" or \"session\".")));
+			 errhint("Lower \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"instance\" or \"session\".")));
 }
 
 void

@@ -99,8 +99,8 @@ check_value(const SettingRule *rule, SetValue value)
 				 errdetail("It was set %s, before fast_uuid was loaded.", fuuid_setting_origin(value.source)),
 				 value.source == PGC_S_CLIENT ?
 				 errhint("Connect without this option.") :
-				 errhint("RESET %s in a transaction of its own, remove it from the function's SET clause, "
-						 "or ask a superuser to GRANT SET ON PARAMETER.", rule->name)));
+				 errhint("Use RESET %s in a transaction of its own, remove the setting from the function's SET clause, "
+						 "or ask a superuser for GRANT SET ON PARAMETER.", rule->name)));
 
 	if (rule->valid != NULL && !rule->valid(value.text))
 		ereport(ERROR,
@@ -108,8 +108,8 @@ check_value(const SettingRule *rule, SetValue value)
 				 errmsg("invalid value for parameter \"%s\": \"%s\"", rule->name, value.text),
 				 errdetail("It was set %s, before fast_uuid was loaded.", fuuid_setting_origin(value.source)),
 				 value.source == PGC_S_SESSION ?
-				 errhint("RESET %s in a transaction of its own, or correct the function's SET clause.", rule->name) :
-				 errhint("Correct it there, and reconnect.")));
+				 errhint("Use RESET %s in a transaction of its own, or correct the function's SET clause.", rule->name) :
+				 errhint("Correct the value there and reconnect.")));
 }
 
 /*
@@ -200,14 +200,14 @@ fuuid_placeholders_check(const SettingRule *rules, int count)
 		if (was_reset(&rules[i], setting))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("fast_uuid cannot be loaded in the transaction in which \"%s\" was reset", rules[i].name),
-					 errhint("Roll back, and RESET it in a transaction of its own.")));
+					 errmsg("cannot load fast_uuid in the transaction that reset \"%s\"", rules[i].name),
+					 errhint("Roll back, and use RESET %s in a transaction of its own.", rules[i].name)));
 		if (setting->source != PGC_S_DEFAULT && IsInParallelMode() && !applies_in_parallel())
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("fast_uuid cannot be loaded during a parallel operation after \"%s\" was set", rules[i].name),
+					 errmsg("cannot load fast_uuid during a parallel operation after \"%s\" was set", rules[i].name),
 					 errhint("Call uuidv7_fast() once in this session before the parallel query, "
-							 "or add fast_uuid to shared_preload_libraries or session_preload_libraries.")));
+							 "or add fast_uuid to \"shared_preload_libraries\" or \"session_preload_libraries\".")));
 	}
 }
 

@@ -45,7 +45,7 @@ fuuid_setting_warn_of_mistake(const char *setting, const char *value, const char
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid value for parameter \"%s\": \"%s\"", setting, value),
 			 errdetail("%s", detail),
-			 errhint("Correct the value; until then, calls raise an error.")));
+			 errhint("Correct the value. Until then, calls raise an error.")));
 }
 
 bool
@@ -63,8 +63,8 @@ fuuid_setting_fail_unknown(const char *what, const char *value, const char *sett
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized %s \"%s\"", what, value),
-			 errdetail("%s was set %s.", setting, fuuid_setting_origin(fuuid_setting_source(setting))),
-			 errhint("Available values: %s. SET one of them, or correct it where it was set and reconnect.", available)));
+			 errdetail("\"%s\" was set %s.", setting, fuuid_setting_origin(fuuid_setting_source(setting))),
+			 errhint("Valid values are: %s. Use SET to choose one of them, or correct the value where it was set and reconnect.", available)));
 }
 
 /*
@@ -140,9 +140,9 @@ fuuid_settings_init(void)
 	/* Before the source, which is checked against it. */
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Sets the entropy sources that may be used.",
-							   "A comma-separated list of names. Any other source is refused, by fast_uuid.source and as an argument. "
-							   "A list with a wrong name allows nothing. "
-							   "Does not change fast_uuid.source: set that to an allowed one.",
+							   "A comma-separated list of names. Any other source is refused, whether \"fast_uuid.source\" or an argument names it. "
+							   "A list that contains an unknown name allows nothing. "
+							   "This does not change \"fast_uuid.source\"; set that to an allowed source.",
 							   &fuuid_allowed_text,
 							   MemoryContextStrdup(TopMemoryContext, fuuid_entropy_names(FUUID_ENTROPY_ALL)),
 							   PGC_SUSET, GUC_LIST_INPUT | flag,
@@ -158,18 +158,18 @@ fuuid_settings_init(void)
 							   fuuid_source_check, fuuid_source_assign, fuuid_source_show);
 
 	DefineCustomIntVariable("fast_uuid.buffer_size",
-							"Sets how many random bytes are fetched ahead from an entropy source.",
+							"Sets the number of random bytes to fetch ahead from an entropy source.",
 							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, "
-							"each further one twice as large, up to this size. "
-							"0 disables the buffer: each UUID asks the source.",
+							"and each further one is twice as large, up to this size. "
+							"0 disables the buffer, so that each UUID is a request to the source.",
 							&fuuid_buffer_size,
 							FUUID_BUFFER_SIZE_DEFAULT, 0, FUUID_BUFFER_SIZE_MAX,
 							PGC_USERSET, GUC_UNIT_BYTE | flag,
 							NULL, buffer_size_assign, NULL);
 
 	DefineCustomBoolVariable("fast_uuid.vdso",
-							 "Calls getrandom through the kernel's vDSO where it has one.",
-							 "Off: \"getrandom\" makes a system call for every fetch.",
+							 "Enables calling getrandom through the kernel's vDSO, where the kernel has it there.",
+							 "Otherwise, \"getrandom\" makes a system call for every fetch.",
 							 &fuuid_vdso,
 							 true,
 							 PGC_USERSET, flag,
@@ -177,10 +177,10 @@ fuuid_settings_init(void)
 
 	DefineCustomStringVariable("fast_uuid.seed",
 							   "Sets the 64-bit seed of \"xorshift128+\".",
-							   "For reproducible test data: anyone who knows the seed knows the "
-							   "random bits, and two sessions with the same seed draw the same. Taken from "
-							   "SET alone, not from a file, a database or a role. "
-							   "Empty: seeded from strong entropy.",
+							   "For reproducible test data. Anyone who knows the seed knows the "
+							   "random bits, and two sessions with the same seed draw the same bits. A seed is "
+							   "accepted only from SET, not from a file, a database or a role. "
+							   "If it is empty, the generator is seeded from strong entropy.",
 							   &seed_text,
 							   "",
 							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | flag,
@@ -188,8 +188,8 @@ fuuid_settings_init(void)
 
 	DefineCustomStringVariable("fast_uuid.required_ordering",
 							   "Sets the minimum order of generated UUIDs.",
-							   "The wider of this and fast_uuid.ordering is in force: \"session\", \"instance\" or "
-							   "\"durable\", from the narrowest to the widest.",
+							   "The wider of this and \"fast_uuid.ordering\" is in force. From the narrowest to the widest, "
+							   "the values are \"session\", \"instance\" and \"durable\".",
 							   &fuuid_required_ordering_text,
 							   "session",
 							   PGC_SUSET, flag,
@@ -198,8 +198,8 @@ fuuid_settings_init(void)
 	DefineCustomStringVariable("fast_uuid.ordering",
 							   "Sets the scope within which generated UUIDs are monotonic.",
 							   "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" "
-							   "or \"durable\"; before PostgreSQL 17 it requires fast_uuid in shared_preload_libraries. "
-							   "\"durable\": in each database also across restarts, crashes and failovers; requires "
+							   "or \"durable\"; before PostgreSQL 17 this requires fast_uuid in \"shared_preload_libraries\". "
+							   "\"durable\": in each database, also across restarts, crashes and failovers; this requires "
 							   "PostgreSQL 17 or later.",
 							   &fuuid_ordering_text,
 							   "session",
@@ -211,7 +211,7 @@ fuuid_settings_init(void)
 							"After a backward step, new UUIDs continue from the latest one. An error is raised "
 							"if they would be ahead of the clock by more than this, and by at least a "
 							"millisecond. The same limit applies to fast_uuid_observe(). -1 disables the limit, "
-							"but for fast_uuid_observe() means one second.",
+							"except for fast_uuid_observe(), where it means one second.",
 							&fuuid_max_clock_lead,
 							-1, -1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS | flag,

@@ -15,8 +15,8 @@ extern uint32 fuuid_allowed_sources;	/* set of indexes into fuuid_entropy_source
 
 /* What a setting and a call say alike of a source. */
 #define FUUID_NOT_ALLOWED_MESSAGE		"entropy source \"%s\" is not allowed"
-#define FUUID_NOT_ALLOWED_HINT			"The setting fast_uuid.allowed_sources allows: %s."
-#define FUUID_NOT_AVAILABLE_MESSAGE	"entropy source \"%s\" cannot be used here"
+#define FUUID_NOT_ALLOWED_HINT			"The setting \"fast_uuid.allowed_sources\" allows: %s."
+#define FUUID_NOT_AVAILABLE_MESSAGE	"entropy source \"%s\" is not available"
 
 extern void fuuid_settings_init(void);
 FUUID_NORETURN extern void fuuid_settings_not_allowed(const char *source);

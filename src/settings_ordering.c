@@ -52,10 +52,10 @@ check(const char *setting, const char *value, GucSource source)
 		return true;
 	if (fuuid_setting_must_keep(source))
 	{
-		fuuid_setting_warn_of_mistake(setting, value, "There is no order of that name.");
+		fuuid_setting_warn_of_mistake(setting, value, "There is no ordering of that name.");
 		return true;
 	}
-	GUC_check_errhint("Available values: %s.", available_orderings());
+	GUC_check_errhint("Valid values are: %s.", available_orderings());
 	return false;
 }
 

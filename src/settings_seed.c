@@ -61,10 +61,10 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 	generator->seed = seed;
 	if (malformed)
 		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "fast_uuid.seed is not a 64-bit number; it was set %s.", fuuid_setting_origin(source));
+				 "\"fast_uuid.seed\" is not a 64-bit number; it was set %s.", fuuid_setting_origin(source));
 	else if (source < PGC_S_INTERACTIVE)
 		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "fast_uuid.seed was set %s; remove it there, a seed is accepted only from SET.", fuuid_setting_origin(source));
+				 "\"fast_uuid.seed\" was set %s. Remove it there; a seed is accepted only from SET.", fuuid_setting_origin(source));
 	*extra = generator;
 	return true;
 }

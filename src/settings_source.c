@@ -46,7 +46,7 @@ fuuid_source_check(char **newval, void **extra pg_attribute_unused(), GucSource 
 
 	if (index < 0)
 	{
-		GUC_check_errhint("Available values: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
+		GUC_check_errhint("Valid values are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
 		return false;
 	}
 	if (source == PGC_S_SESSION && !(fuuid_allowed_sources >> index & 1))
@@ -97,7 +97,7 @@ parse_sources(const char *list, const char **wrong)
 	*wrong = NULL;
 	if (!SplitGUCList(pstrdup(list), ',', &names))
 	{
-		*wrong = "The list of entropy sources is malformed.";
+		*wrong = "List syntax is invalid.";
 		return 0;
 	}
 	foreach(cell, names)
@@ -127,7 +127,7 @@ fuuid_allowed_check(char **newval, void **extra, GucSource source)
 	if (wrong != NULL && !fuuid_setting_must_keep(source))
 	{
 		GUC_check_errdetail("%s", wrong);
-		GUC_check_errhint("Available values: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
+		GUC_check_errhint("Valid values are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
 		return false;
 	}
 	if (wrong != NULL)
@@ -153,11 +153,11 @@ fuuid_settings_not_allowed(const char *source)
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg(FUUID_NOT_ALLOWED_MESSAGE, source),
 			 wrong == NULL ? 0 :
-			 errdetail("%s fast_uuid.allowed_sources was set %s; a wrong list allows nothing.",
+			 errdetail("%s \"fast_uuid.allowed_sources\" was set %s; an invalid list allows nothing.",
 					   wrong, fuuid_setting_origin(fuuid_setting_source("fast_uuid.allowed_sources"))),
 			 fuuid_allowed_sources == 0 ?
 			 errhint(FUUID_NOT_ALLOWED_HINT, fuuid_entropy_names(0)) :
-			 errhint(FUUID_NOT_ALLOWED_HINT " Set fast_uuid.source to one of them, or name one in the call.",
+			 errhint(FUUID_NOT_ALLOWED_HINT " Set \"fast_uuid.source\" to one of them, or name one in the call.",
 					 fuuid_entropy_names(fuuid_allowed_sources))));
 }
 
@@ -173,9 +173,9 @@ fuuid_source_warn_if_left_out(void)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("fast_uuid.source \"%s\" is not in fast_uuid.allowed_sources", fuuid_entropy_sources[fuuid_source]->name),
+			 errmsg("value \"%s\" of \"fast_uuid.source\" is not in \"fast_uuid.allowed_sources\"", fuuid_entropy_sources[fuuid_source]->name),
 			 errdetail("Calls that use this source raise an error."),
-			 errhint("Set fast_uuid.source to one of: %s.", fuuid_entropy_names(fuuid_allowed_sources))));
+			 errhint("Set \"fast_uuid.source\" to one of: %s.", fuuid_entropy_names(fuuid_allowed_sources))));
 }
 
 /*

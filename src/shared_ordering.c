@@ -145,6 +145,6 @@ fuuid_shared_require(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("fast_uuid must be loaded via \"shared_preload_libraries\""),
 				 errdetail("Before PostgreSQL 17, ordering \"instance\" and the watermark use shared memory that is requested when the server starts."),
-				 errhint("Add fast_uuid to shared_preload_libraries and restart the server. To generate UUIDs without it, "
-						 "set fast_uuid.ordering and fast_uuid.required_ordering to \"session\".")));
+				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server. To generate UUIDs without it, "
+						 "set \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"session\".")));
 }

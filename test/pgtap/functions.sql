@@ -22,12 +22,12 @@ SELECT throws_ok(call, state, message, call)
     ($$SELECT uuidv7_fast_max('10890-01-01')$$, '22008', 'timestamp out of range for UUID version 7'),
     ($$SELECT uuidv7_fast_min('infinity')$$, '22008', 'timestamp out of range for UUID version 7'),
     ($$SELECT uuidv7_fast_max('-infinity')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_array(-1)$$, '22023', 'count must be between 0 and 67108862'),
-    ($$SELECT uuidv7_fast_array(67108863)$$, '22023', 'count must be between 0 and 67108862'),
+    ($$SELECT uuidv7_fast_array(-1)$$, '22023', 'argument "count" must be between 0 and 67108862'),
+    ($$SELECT uuidv7_fast_array(67108863)$$, '22023', 'argument "count" must be between 0 and 67108862'),
     ($$SELECT uuidv7_fast_array(NULL)$$, '22004', 'argument "count" must not be null'),
-    ($$SELECT uuidv7_fast_set(-1)$$, '22023', 'count must not be negative'),
+    ($$SELECT uuidv7_fast_set(-1)$$, '22023', 'argument "count" must not be negative'),
     ($$SELECT uuidv7_fast_set(NULL)$$, '22004', 'argument "count" must not be null'),
-    ($$SELECT fast_uuid_benchmark(0)$$, '22023', 'milliseconds must be between 1 and 10000'),
+    ($$SELECT fast_uuid_benchmark(0)$$, '22023', 'argument "milliseconds" must be between 1 and 10000'),
     ($$SET fast_uuid.allowed_sources = 'typo'$$, '22023', 'invalid value for parameter "fast_uuid.allowed_sources": "typo"')
   ) AS cases (call, state, message);
 

@@ -42,7 +42,7 @@ reload("fast_uuid.source = 'getrandom'\nfast_uuid.allowed_sources = 'getrandom, 
 ok(wait_for_allowlist('getrandom, urandom'), 'a living session learns of the allowlist by a reload');
 is($living->query('SELECT uuidv7_fast()'), '', 'its source is outside, and makes no value');
 like($living->{stderr}, qr/entropy source "xorshift128\+" is not allowed/, 'the error says so');
-like($living->{stderr}, qr/HINT:  The setting fast_uuid.allowed_sources allows: getrandom, urandom\./,
+like($living->{stderr}, qr/HINT:  The setting "fast_uuid.allowed_sources" allows: getrandom, urandom\./,
 	'the hint names the setting');
 is($living->query("SELECT uuidv7_fast('urandom') IS NOT NULL"), 't', 'an allowed source works in it');
 is($living->query('RESET fast_uuid.source; SHOW fast_uuid.source; SELECT uuidv7_fast() IS NOT NULL'),
@@ -79,7 +79,7 @@ foreach my $preload ('', 'fast_uuid')
 	my $when = $preload eq '' ? 'not preloaded' : 'preloaded';
 	foreach my $case (
 		[ 'openssl, typo', 'Unrecognized entropy source: "typo"' ],
-		[ 'openssl getrandom', 'The list of entropy sources is malformed' ])
+		[ 'openssl getrandom', 'List syntax is invalid' ])
 	{
 		my ($list, $why) = @$case;
 		$node->append_conf('postgresql.conf',
@@ -90,9 +90,9 @@ foreach my $preload ('', 'fast_uuid')
 		{
 			my ($code, $out, $err) = $node->psql('postgres', "SELECT uuidv7_fast('$source')");
 			like($err, qr/entropy source "\Q$source\E" is not allowed/, "$when, '$list': $source is refused");
-			like($err, qr/DETAIL:  $why.*set in the configuration file; a wrong list allows nothing/,
+			like($err, qr/DETAIL:  $why.*set in the configuration file; an invalid list allows nothing/,
 				"$when, '$list': the error says why");
-			like($err, qr/allowed_sources allows: none\./, "$when, '$list': nothing is allowed");
+			like($err, qr/allowed_sources" allows: none\./, "$when, '$list': nothing is allowed");
 		}
 		like(slurp_file($node->logfile, $log_before),
 			qr/WARNING:  invalid value for parameter "fast_uuid.allowed_sources": "$list"\n.*DETAIL:  $why/,

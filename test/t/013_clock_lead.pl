@@ -102,7 +102,7 @@ END $$});
 	{
 		$living->{stderr} = '';
 		is($living->query("SELECT $call"), '', "$scope: $call makes nothing beyond the limit");
-		like($living->{stderr}, qr/ERROR:  embedded time would be ahead of the clock by more than fast_uuid.max_clock_lead/,
+		like($living->{stderr}, qr/ERROR:  embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"/,
 			"$scope: $call, the error");
 		like($living->{stderr}, qr/DETAIL:  The clock is 31\d{10} ms behind the latest UUID; the limit is 3600000 ms/,
 			"$scope: $call, the lead in the detail");

@@ -40,7 +40,7 @@ sub attack_allowlist
 				'attacker', $way, $state, wrapped(''),
 				'fast_uuid.allowed_sources' => 'xorshift128+', 'fast_uuid.source' => 'xorshift128+');
 			unlike($outcome, qr/value/, "$what: no value ($outcome)");
-			like($session->{failure}, $way =~ /option|startup/ ? qr/\|Connect without this option\.$/ : qr/\|RESET fast_uuid\.allowed_sources in a/, "$what: what to do")
+			like($session->{failure}, $way =~ /option|startup/ ? qr/\|Connect without this option\.$/ : qr/\|Use RESET fast_uuid\.allowed_sources in a/, "$what: what to do")
 			  if $session->{failure} =~ /^42501 .*\|It was set/;
 			foreach my $later ('RESET fast_uuid.allowed_sources', 'RESET ALL', 'DISCARD ALL', 'reload')
 			{
@@ -181,7 +181,7 @@ sub choose_in_session
 				else
 				{
 					check_choice($way, $state, $session, $outcome, $setting, 'typo');
-					like($session->{failure}, qr/"typo".*fast_uuid\.$setting was set/, "$setting = 'typo', $way, $state->{name}: the error names it")
+					like($session->{failure}, qr/"typo".*"fast_uuid\.$setting" was set/, "$setting = 'typo', $way, $state->{name}: the error names it")
 					  if $outcome eq '22023';
 					unlike($session->outcome('SELECT uuidv7_fast()'), qr/value/,
 						"$setting = 'typo', $way, $state->{name}: neither does the next call give a value")
@@ -224,7 +224,7 @@ sub choose_for_session
 				elsif ($outcome eq '22023')
 				{
 					my $place = $where eq 'file' ? 'in the configuration file' : 'by ALTER (DATABASE|ROLE)';
-					like($session->{error}, qr/"typo".*fast_uuid\.$setting was set $place/, "$setting = '$value', $where, $state->{name}: it and its place are named");
+					like($session->{error}, qr/"typo".*"fast_uuid\.$setting" was set $place/, "$setting = '$value', $where, $state->{name}: it and its place are named");
 				}
 				$session->quit;
 			}
@@ -296,7 +296,7 @@ sub seeds
 			if ($way eq 'option' || $way eq 'startup packet')
 			{
 				is($outcome, '0A000', "$what: not taken");
-				like($session->{failure}, qr/seed was set by a connection option; remove it there, a seed is accepted only from SET/, "$what: the error says so");
+				like($session->{failure}, qr/seed" was set by a connection option\. Remove it there; a seed is accepted only from SET/, "$what: the error says so");
 				like($session->outcome("SELECT uuidv7_fast('getrandom')"), qr/value/, "$what: other sources work");
 			}
 			else

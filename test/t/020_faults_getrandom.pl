@@ -34,7 +34,7 @@ foreach my $errno (ENOSYS, EPERM, EINTR)
 		why    => $why,
 		# Each of these is a hundred system calls.
 		more   => $errno == EINTR ? 1000 : 10_000,
-		first  => "0A000|entropy source \"getrandom\" cannot be used here|$why");
+		first  => "0A000|entropy source \"getrandom\" is not available|$why");
 
 	check_failing(
 		$node, "system call, $name", %fault,

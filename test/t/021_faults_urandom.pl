@@ -26,7 +26,7 @@ append_to_file($plain_file, join('', map { chr(32 + $_ % 95) } 1 .. 100_000));
 # Where the lookup at the first use sees the fault already.
 sub at_first_use
 {
-	return first => "0A000|entropy source \"urandom\" cannot be used here|$_[0]";
+	return first => "0A000|entropy source \"urandom\" is not available|$_[0]";
 }
 
 sub check
@@ -50,7 +50,7 @@ check('a pipe', "path $pipe", $no_device, at_first_use($no_device));
 check('unreadable', 'open ' . EACCES, "Opening $device failed: Permission denied.");
 check('another device', 'path /dev/zero', "$device is not the kernel's random device.",
 	at_first_use("$device is not the kernel's random device."));
-check('an end', 'read end', "$device ended.");
+check('an end', 'read end', "$device returned no data.");
 check('an input error', 'read ' . EIO, "Reading $device failed: Input/output error.");
 check('an input error after 3 bytes', 'read part', "Reading $device failed: Input/output error.");
 check('interrupted for ever', 'read ' . EINTR, "Reading $device failed: Interrupted system call.");

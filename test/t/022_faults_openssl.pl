@@ -30,7 +30,7 @@ sub check
 		start  => "inject_fault('$fault')",
 		stop   => "inject_fault('')",
 		why    => $why,
-		first  => "0A000|entropy source \"openssl\" cannot be used here|$why");
+		first  => "0A000|entropy source \"openssl\" is not available|$why");
 	return;
 }
 

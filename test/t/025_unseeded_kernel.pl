@@ -31,7 +31,7 @@ sub refusal
 {
 	my ($source, $why) = @_;
 	return "58000|could not get random bytes from entropy source \"$source\"|$why" if $source eq 'xorshift128+';
-	return "0A000|entropy source \"$source\" cannot be used here|$why";
+	return "0A000|entropy source \"$source\" is not available|$why";
 }
 
 # In a session that has asked no source yet.  start and stop: SQL expressions
@@ -43,7 +43,7 @@ sub check
 	$session->query_safe("SELECT $fault{start}");
 	is(outcome($session, "SELECT uuidv7_fast('$source')"), refusal($source, $why), "$name: $source fails") foreach 1 .. 2;
 	like(outcome($session, "SET fast_uuid.source = '$source'"),
-		qr/^0A000\|entropy source "\Q$source\E" cannot be used here\|\Q$why\E$/, "$name: $source cannot be set")
+		qr/^0A000\|entropy source "\Q$source\E" is not available\|\Q$why\E$/, "$name: $source cannot be set")
 	  if $source ne 'xorshift128+';
 	is($session->query_safe("SELECT coalesce(reason, 'none') FROM fast_uuid_sources() WHERE name = '$source'"),
 		$source eq 'xorshift128+' ? 'none' : $why, "$name: the reason why $source is not available");

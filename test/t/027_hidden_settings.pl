@@ -63,7 +63,7 @@ foreach my $reset ('RESET %s', 'SET LOCAL %s TO DEFAULT', 'RESET ALL')
 			$session = session('attacker', {});
 			$session->query($_) foreach "SET $name = 'xorshift128+'", $state->{before}, 'BEGIN', ($inner ? 'SAVEPOINT a' : ()), sprintf($reset, $name);
 			is($session->outcome($state->{query}->(wrapped(''))), '55000', "$what: the call is refused");
-			like($session->{error}, qr/Roll back, and RESET it in a transaction of its own/, "$what: the hint says what to do");
+			like($session->{error}, qr/Roll back, and use RESET fast_uuid\.source in a transaction of its own/, "$what: the hint says what to do");
 			$session->query('ROLLBACK TO a; SELECT 1') if $inner;
 			$session->query('COMMIT');
 			like($session->outcome('SELECT uuidv7_fast()'), qr/value/, "$what: after the transaction there is a value");

@@ -228,7 +228,7 @@ foreach my $function ('uuidv7_fast()', 'hidden()')
 	if ($function eq 'hidden()' && $version >= 170000)
 	{
 		is($id, '', 'hidden(): a worker whose leader could prepare without the library refuses');
-		like($session->{stderr}, qr/ERROR:  fast_uuid is not loaded in the session that leads this parallel worker\nDETAIL:  If that session prepared its transaction, uuidv7_fast_watermark\(\) would not know of this UUID\.\nHINT:  Add fast_uuid to shared_preload_libraries/, '... and says what to do');
+		like($session->{stderr}, qr/ERROR:  fast_uuid is not loaded in the leader of this parallel worker\nDETAIL:  If the leader prepared its transaction, uuidv7_fast_watermark\(\) would not know of this UUID\.\nHINT:  Add fast_uuid to "shared_preload_libraries"/, '... and says what to do');
 		$session->{stderr} = '';
 		$session->query_safe('ROLLBACK');
 		$session->query_safe('BEGIN; SELECT uuidv7_fast_timestamp(gen_random_uuid())');

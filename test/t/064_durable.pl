@@ -21,7 +21,7 @@ my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET mi
 
 if (!new_durable_node())
 {
-	my $refusal = qr/ERROR:  0A000: ordering "durable" requires PostgreSQL 17 or later\n.*HINT:  Lower fast_uuid.ordering and fast_uuid.required_ordering to "instance" or "session"/s;
+	my $refusal = qr/ERROR:  0A000: ordering "durable" requires PostgreSQL 17 or later\n.*HINT:  Lower "fast_uuid.ordering" and "fast_uuid.required_ordering" to "instance" or "session"/s;
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	next_life('fast', 0);
 	refused("SELECT $_", $refusal, $_)
@@ -171,7 +171,7 @@ foreach my $how ('ordering', 'required_ordering')
 }
 
 # The rules of a backward step.
-my $too_far = qr/ERROR:  55000: embedded time would be ahead of the clock by more than fast_uuid.max_clock_lead\n.*HINT:.*fast_uuid_reset_ordering\(\)/s;
+my $too_far = qr/ERROR:  55000: embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"\n.*HINT:.*fast_uuid_reset_ordering\(\)/s;
 next_life('fast', 3600);
 exceed('backward step', ids('SELECT uuidv7_fast_set(10)'));
 is(stats('backward_steps', 'instance'), '1', 'a clock that is behind the horizon: one backward step');

@@ -68,7 +68,7 @@ sub wait_for_rows
 	return;
 }
 
-my $recovery = qr/ERROR:  (?:55000: )?recovery is in progress\n.*DETAIL:  A standby cannot write the horizon of ordering "durable"\.\n.*HINT:  Generate UUIDs on the primary/s;
+my $recovery = qr/ERROR:  (?:55000: )?cannot use ordering "durable" during recovery\n.*DETAIL:  A standby cannot write the horizon of ordering "durable"\.\n.*HINT:  Generate UUIDs on the primary/s;
 my $primary = $node;
 $node->safe_psql('postgres', 'CREATE TABLE enough ()');
 $node->safe_psql('postgres', 'CREATE DATABASE unlogged');

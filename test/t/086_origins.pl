@@ -31,7 +31,7 @@ sub wrong
 	my ($number, $place) = @_;
 	my $error = error();
 	like($error, qr/ERROR:  unrecognized entropy source "wrong_$number"\n/, "$place: that value is in force");
-	like($error, qr/\nDETAIL:  fast_uuid\.source was set $place\.\n/, "$place: said so");
+	like($error, qr/\nDETAIL:  "fast_uuid\.source" was set $place\.\n/, "$place: said so");
 	return;
 }
 

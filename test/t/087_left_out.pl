@@ -43,7 +43,7 @@ $node->append_conf('postgresql.conf', "include_if_exists = 'conf.d.conf'\n");
 sub said
 {
 	my ($source) = @_;
-	return qr/WARNING:  fast_uuid\.source "\Q$source\E" is not in fast_uuid\.allowed_sources\n.*DETAIL:  Calls that use this source raise an error\.\n.*HINT:  Set fast_uuid\.source to one of: getrandom, urandom\.\n/;
+	return qr/WARNING:  value "\Q$source\E" of "fast_uuid\.source" is not in "fast_uuid\.allowed_sources"\n.*DETAIL:  Calls that use this source raise an error\.\n.*HINT:  Set "fast_uuid\.source" to one of: getrandom, urandom\.\n/;
 }
 
 my $list   = "fast_uuid.allowed_sources = 'getrandom, urandom'";
@@ -79,7 +79,7 @@ foreach my $sql ('SELECT uuidv7_fast()', 'SET fast_uuid.allowed_sources = urando
 {
 	my $stderr;
 	$node->psql('postgres', $sql, stderr => \$stderr);
-	like($stderr, qr/^psql:<stdin>:\d+: ERROR:  .*"$default".*\n.*HINT:.*Set fast_uuid\.source to one of them/, "$sql: the error says what to set");
+	like($stderr, qr/^psql:<stdin>:\d+: ERROR:  .*"$default".*\n.*HINT:.*Set "fast_uuid\.source" to one of them/, "$sql: the error says what to set");
 	unlike($stderr, qr/WARNING/, "$sql: without a warning");
 }
 unlike(substr(slurp_file($node->logfile), $from), qr/WARNING/, 'nor in the log');
