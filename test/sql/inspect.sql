@@ -55,8 +55,11 @@ SELECT count(*) FILTER (WHERE implementation = 'system call') AS by_system_call,
          = 4 * (SELECT count(*) FROM (SELECT set_config('fast_uuid.vdso', 'on', false)) AS on_again, fast_uuid_sources()
                  WHERE implementation = 'vDSO') AS by_vdso_where_there_is_one
   FROM fast_uuid_benchmark(1) WHERE source = 'getrandom';
--- it can be cancelled, and leaves the settings as they were
+-- it leaves the settings as they were, also when it is cancelled
 SET fast_uuid.vdso = on;
+SELECT count(*) > 0 AS measured FROM fast_uuid_benchmark(1);
+SHOW fast_uuid.vdso;
+SET fast_uuid.vdso = off;
 SET statement_timeout = '20ms';
 SELECT count(*) FROM fast_uuid_benchmark(10000);
 RESET statement_timeout;
