@@ -168,8 +168,8 @@ fuuid_settings_init(void)
 							NULL, buffer_size_assign, NULL);
 
 	DefineCustomBoolVariable("fast_uuid.vdso",
-							 "Enables calling getrandom through the kernel's vDSO, where the kernel has it there.",
-							 "Otherwise, \"getrandom\" makes a system call for every fetch.",
+							 "Enables calling getrandom through the kernel's vDSO.",
+							 "If this is off, or the kernel does not offer it there, \"getrandom\" makes a system call for every fetch.",
 							 &fuuid_vdso,
 							 true,
 							 PGC_USERSET, flag,
