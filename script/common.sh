@@ -22,7 +22,7 @@ say()
 told=''
 die()
 {
-	printf '\n%s: %s\n' "$this_script" "$*" >&2
+	printf '\n%s: %s\n' "$this_script" "$*" | if [ -t 2 ]; then fold -s -w 79; else cat; fi >&2
 	told=yes
 	exit 1
 }
@@ -36,7 +36,7 @@ work=''
 finish()
 {
 	local status=$?
-	trap '' HUP INT PIPE TERM
+	trap '' HUP INT PIPE QUIT TERM
 	trap - ERR
 	set +e
 	# A command that fails inside a function ends the script without the trap above.
@@ -52,6 +52,7 @@ finish()
 trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 131' QUIT
 trap 'exit 141' PIPE
 trap 'exit 143' TERM
 

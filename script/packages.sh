@@ -14,12 +14,20 @@ as_root()
 	fi
 }
 
-# apt-get itself asks a mirror that fails again, and waits longer each time.
+# sudo may give what it runs a terminal of its own, in which a Ctrl-C reaches that alone.
+# So this one stands above it, and tells by its status.
+noting_signals='trap "signal=129" HUP; trap "signal=130" INT; trap "signal=131" QUIT
+	status=0; "$@" || status=$?; exit "${signal:-$status}"'
+
+# apt-get itself asks a mirror that fails again, and waits longer each time.  It has
+# nobody to ask what to do with a file in /etc that was changed: that one stays.
 apt_get()
 {
-	as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
+	as_root bash -c "$noting_signals" bash ${own_session:+setsid --wait} \
+		env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 \
 		apt-get -qy -o Acquire::Retries=3 -o Acquire::http::Timeout=15 -o Acquire::https::Timeout=15 \
-		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"
+		-o DPkg::Lock::Timeout=300 -o DPkg::Options::=--force-confdef -o DPkg::Options::=--force-confold \
+		-o Dpkg::Use-Pty=0 "$@" </dev/null
 }
 
 is_installed()
@@ -36,11 +44,23 @@ is_offered()
 # What apt-get complained of latest; removed at the end.
 apt_log=''
 
-# apt_reasons FILE: what apt-get has said there that went wrong, each thing once
+# apt_reasons FILE: what apt-get has said there that went wrong, each thing once.  It
+# complains of a mirror that it has failed to reach before without the reason, which is
+# then only below one of the attempts.
 apt_reasons()
 {
-	sed -nE 's/^[WE]: Failed to fetch [^ ]+ +//p; t; s/^E: //p' "$1" |
-		grep -vE '^(Some index files|Unable to fetch some archives|$)' | awk '!seen[$0]++' | head -n 3
+	awk '/^(Ign|Err):/ { attempt = 1; next }
+		attempt && sub(/^ +/, "") { if (!/^Unable to connect to /) attempts[++a] = $0 }
+		{ attempt = 0 }
+		sub(/^[WE]: Failed to fetch [^ ]+ +/, "") || sub(/^E: /, "") {
+			if (/^Unable to connect to /) bare[++b] = $0
+			else if (!/^(Some index files|Unable to fetch some archives|$)/) reasons[++r] = $0
+		}
+		END {
+			for (i = 1; i <= r; i++) print reasons[i]
+			for (i = 1; !r && i <= a; i++) print attempts[i]
+			for (i = 1; !r && !a && i <= b; i++) print bare[i]
+		}' "$1" | awk '!seen[$0]++' | head -n 3
 }
 
 # no_mirror WHAT: the end of a script that could not fetch it
@@ -50,26 +70,85 @@ no_mirror()
 apt-get said: ${reasons:-nothing}"
 }
 
+# end_if_signalled STATUS: of apt_get
+end_if_signalled()
+{
+	[ "$1" -le 128 ] || exit "$1"
+}
+
 # Bring the lists of packages up to date, once.  One mirror of several that fails does
 # no harm as long as the others have what is needed.
 lists='' reasons=''
 refresh_lists()
 {
+	local seconds
 	[ -z "$lists" ] || return 0
 	say "Asking the mirrors for their lists of packages (seconds; two minutes where none answers)"
 	as_root true || die "packages must be installed, and sudo does not permit it"
 	apt_log=${apt_log:-$(mktemp)}
-	apt_get update >"$apt_log" 2>&1 || true
+	# apt-get waits for dpkg's lock by itself, but not for this one.
+	for ((seconds = 0; seconds <= 300; seconds += 2)); do
+		apt_get update >"$apt_log" 2>&1 || end_if_signalled $?
+		grep -q '^E: Could not get lock' "$apt_log" || break
+		[ "$seconds" != 0 ] || say "Another program has locked the lists; waiting for it (five minutes at most)"
+		sleep 2
+	done
+	! grep -q '^E: Could not get lock' "$apt_log" || die "the lists of packages are locked: $(apt_reasons "$apt_log")"
 	lists=fetched
 	grep -qE '^(Hit|Get):' "$apt_log" || lists=unreachable
 	reasons=$(apt_reasons "$apt_log" || true)
+}
+
+# show_apt: apt-get's words as they come, without the list of all names, without a line
+# for each address that fails, or for each second that it waits.  Where nobody reads
+# them any more, an installation goes on all the same.
+show_apt()
+{
+	trap '' HUP INT QUIT
+	tee -a "$apt_log" | {
+		sed -u '/^\(Ign\|Err\):/d; /^  /d
+			/^\(Reading\|Building\|Solving\|The following\|[A-Z][a-z]* packages:\|Need to get\|After this\|Download complete\)/d
+			/^(Reading database .*%$/d
+			/^Waiting for /{G; /^\(.*\)\n\1$/d; P; s/\n.*//; h; d}' ||
+			{ [ -n "$own_session" ] && cat >/dev/null; }
+	}
+}
+
+# Where a terminal's Ctrl-C reached dpkg, packages would stay half-configured, and
+# apt-get gives dpkg the default reaction to it.  In a session of their own they are out
+# of its reach, and the script attends to its signals when they have ended.
+own_session=''
+undisturbed()
+{
+	local own_session=yes
+	(trap : HUP INT QUIT; "$@" 2>>"$apt_log") | (show_apt)
+}
+
+# forget_archives PLAN: remove what was fetched for that, as it is installed.  What an
+# interrupted script has fetched stays in apt's cache: the next one goes on from there.
+forget_archives()
+{
+	local files archives
+	files=$(sed -n "s/^'[^']*' \([^ /]*\.deb\) .*/\1/p" <<<"$1")
+	[ -n "$files" ] || return 0
+	eval "$(apt-config shell archives Dir::Cache::archives/d)"
+	as_root rm -f $(sed "s|^|${archives%/}/|" <<<"$files")
+}
+
+# install_fetched PACKAGE...: by the plan that install_packages has made
+install_fetched()
+{
+	local status=0
+	apt_get -q install --no-install-recommends "$@" || status=$?
+	[ "$status" -gt 0 ] && [ "$status" -le 128 ] || forget_archives "$plan"
+	return "$status"
 }
 
 # install_packages PACKAGE[?]...: those that are missing; one with a question mark only
 # where the distribution has it
 install_packages()
 {
-	local package missing=() wanted=() unknown=() size status=0
+	local package missing=() wanted=() unknown=() plan size disk status=0
 	for package; do
 		is_installed "${package%\?}" || missing+=("$package")
 	done
@@ -95,15 +174,23 @@ install_packages()
 	[ ${#wanted[@]} -gt 0 ] || return 0
 
 	apt_log=${apt_log:-$(mktemp)}
-	size=$(apt_get install --no-install-recommends --print-uris "${wanted[@]}" 2>"$apt_log" |
-		sed -n 's/^Need to get \(.*\) of archives.*/\1/p') || die "apt-get cannot install ${wanted[*]}: $(apt_reasons "$apt_log")"
+	plan=$(apt_get install --no-install-recommends --print-uris "${wanted[@]}" 2>"$apt_log") || {
+		end_if_signalled $?
+		die "apt-get cannot install ${wanted[*]}: $(apt_reasons "$apt_log")"
+	}
+	size=$(sed -n 's/^Need to get \(.*\) of archives.*/\1/p' <<<"$plan")
+	disk=$(sed -n 's/^After this operation, \(.*\) of additional disk space.*/, \1 on the disk/p' <<<"$plan")
 	size=${size:-0 B}
 	[ "$lists" = fetched ] || [[ $size = 0\ B* ]] || no_mirror "${wanted[*]}"
-	say "Installing ${wanted[*]}, and what they need: $size to fetch"
-	# Without the list of all names, and without a line for each address that fails.
-	apt_get install --no-install-recommends "${wanted[@]}" 2>"$apt_log" |
-		(trap '' INT; exec sed -u '/^\(Ign\|Err\):/d; /^  /d') || status=$?
+	say "Installing ${wanted[*]}, and what they need: $size to fetch$disk"
+	: >"$apt_log"
+	apt_get install --no-install-recommends --download-only "${wanted[@]}" 2>>"$apt_log" | (show_apt) || status=$?
+	if [ "$status" = 0 ]; then
+		say "Unpacking and configuring; Ctrl-C is answered when that is done"
+		undisturbed install_fetched "${wanted[@]}" || status=$?
+	fi
 	if [ "$status" != 0 ]; then
+		end_if_signalled "$status"
 		reasons=$(apt_reasons "$apt_log" || true)
 		! grep -q '^E: Failed to fetch' "$apt_log" || no_mirror "some of the packages"
 		die "apt-get could not install ${wanted[*]}:
@@ -162,18 +249,32 @@ install_server()
 	if ! is_installed "postgresql-$version"; then
 		# Keep the package from creating and starting a server of its own.
 		server_installed=$version
-		as_root mkdir -p "$(dirname "$no_cluster")"
+		make_directories "$(dirname "$no_cluster")"
 		as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
 	fi
 	install_packages postgresql-common gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
 	allow_cluster
 }
 
+# make_directories DIRECTORY: it and those above that are missing, to be removed again,
+# the innermost first, unless a package has put something there
+no_cluster_directories=()
+make_directories()
+{
+	[ ! -d "$1" ] || return 0
+	make_directories "$(dirname "$1")"
+	no_cluster_directories=("$1" "${no_cluster_directories[@]}")
+	as_root mkdir "$1"
+}
+
 allow_cluster()
 {
-	[ -e "$no_cluster" ] || return 0
-	as_root rm -f "$no_cluster"
-	as_root rmdir --ignore-fail-on-non-empty "$(dirname "$no_cluster")"
+	local directory
+	[ ! -e "$no_cluster" ] || as_root rm -f "$no_cluster"
+	for directory in "${no_cluster_directories[@]}"; do
+		[ ! -d "$directory" ] || as_root rmdir --ignore-fail-on-non-empty "$directory"
+	done
+	no_cluster_directories=()
 }
 
 # The package makes a server of its own only when it is first configured.

@@ -5,7 +5,6 @@ use strict;
 use warnings;
 
 use lib 'test/perl';
-use IO::Pty;
 use PostgreSQL::Test::Utils;
 use Scripts;
 use Test::More;
@@ -59,43 +58,6 @@ sub server_below
 	return;
 }
 
-# Start a script that writes to a pipe.
-sub start_in_pipe
-{
-	my ($script) = @_;
-	pipe(my $reader, my $writer) or die "pipe: $!";
-	my $pid = fork() // die "fork: $!";
-	if ($pid == 0)
-	{
-		%ENV = (%ENV, PG_VERSION => $version);
-		$SIG{PIPE} = 'DEFAULT';
-		open(STDIN, '<', '/dev/null') && open(STDOUT, '>&', $writer) && open(STDERR, '>', '/dev/null') or die "pipe: $!";
-		exec $script or die "$script: $!";
-	}
-	close $writer;
-	$reader->blocking(0);
-	return ($pid, $reader);
-}
-
-# Start a script in a terminal, which is its controlling one.
-sub start_script
-{
-	my ($script) = @_;
-	my $terminal = IO::Pty->new;
-	my $pid      = fork() // die "fork: $!";
-	if ($pid == 0)
-	{
-		%ENV = (%ENV, PG_VERSION => $version, SECONDS_PER_SOURCE => 1000);
-		$terminal->make_slave_controlling_terminal;
-		my $slave = $terminal->slave;
-		open(STDIN, '<&', $slave) && open(STDOUT, '>&', $slave) && open(STDERR, '>&', $slave) or die "terminal: $!";
-		exec $script or die "$script: $!";
-	}
-	$terminal->close_slave;
-	$terminal->blocking(0);
-	return ($pid, $terminal);
-}
-
 foreach my $case (
 	[ 'script/load', 'the signal TERM', 143, sub { kill 'TERM', $_[0] } ],
 	[ 'script/load', 'the closing of the terminal', 129, sub { close $_[1] } ],
@@ -104,7 +66,7 @@ foreach my $case (
 {
 	my ($script, $what, $expected, $end, $start) = @$case;
 	my $name = "$script and $what";
-	my ($pid, $terminal) = ($start // \&start_script)->($script);
+	my ($pid, $terminal) = ($start // \&start_in_terminal)->({ PG_VERSION => $version, SECONDS_PER_SOURCE => 1000 }, $script);
 
 	# What it prints is taken off the terminal, so that it does not wait for that.
 	my $read      = sub { 1 while defined fileno($terminal) && sysread($terminal, my $some, 65536) };

@@ -10,36 +10,6 @@ use PostgreSQL::Test::Utils;
 use Scripts;
 use Test::More;
 
-# A Debian without a package, whose apt-get does what $apt says; each call is noted.
-sub bare_debian
-{
-	my ($apt) = @_;
-	my $commands = PostgreSQL::Test::Utils::tempdir();
-	instead($commands, 'apt-get', qq{echo "\$*" >>$commands/asked
-case " \$* " in *" --print-uris "*) asked=size ;; *" update "*) asked=update ;; *" install "*) asked=install ;; esac
-$apt});
-	instead($commands, 'apt-cache', q{case "$*" in
-	"show postgresql-18" | show\ *-offered) exit 100 ;;
-	show*) exit 0 ;;
-	"depends postgresql") [ "$LC_ALL" = C.UTF-8 ] && echo "  Depends: postgresql-17" || echo "  Hängt ab von: postgresql-17" ;;
-	search*) printf 'postgresql-%s - the server\n' 17 16 14 ;;
-esac});
-	instead($commands, 'dpkg-query', 'exit 1');
-	instead($commands, 'find',       'exit 0');
-	instead($commands, 'id',         'echo 0');
-	instead($commands, $_,           'exit 0') foreach qw(mkdir sh rmdir pg_lsclusters);
-	instead($commands, 'sudo',       '"$@"');
-	return $commands;
-}
-
-# How often apt-get was called with this command.
-sub asked
-{
-	my ($commands, $command) = @_;
-	my @asked = grep { / \Q$command\E( |$)/ && !/--print-uris/ } split /\n/, slurp_file("$commands/asked");
-	return scalar @asked;
-}
-
 my $down = q{if [ $asked = size ]; then
 	echo "Need to get 209 MB of archives."
 	exit 0
@@ -62,11 +32,54 @@ is(asked($commands, 'update'),  1, 'no network: asked once');
 is(asked($commands, 'install'), 0, 'no network: nothing is tried without it');
 like(slurp_file("$commands/asked"), qr/Acquire::Retries=3/, 'a mirror that fails is asked again by apt-get itself');
 
+# A mirror whose address nobody answers.  apt-get gives the reason with the first of its
+# complaints, or, from version 3 on, with the attempts alone.
+my $refused = 'Could not connect to mirror:80 (192.0.2.1). - connect (111: Connection refused)';
+my $unable  = 'Unable to connect to mirror:80:';
+foreach my $case ([ 'with a complaint', $refused, $unable ], [ 'with an attempt', $unable, $unable, "echo '  $refused'" ])
+{
+	my ($name, $first, $others, $attempt) = @$case;
+	$commands = bare_debian(qq{case \$asked in
+	size) echo "Need to get 209 MB of archives." ;;
+	update)
+		echo "Ign:1 http://mirror bookworm InRelease"
+		${\($attempt // '')}
+		echo "Ign:2 http://mirror bookworm-updates InRelease"
+		echo "Reading package lists..."
+		echo "W: Failed to fetch http://mirror/1  $first" >&2
+		echo "W: Failed to fetch http://mirror/2  $others" >&2
+		echo "W: Some index files failed to download. They have been ignored, or old ones used instead." >&2 ;;
+esac});
+	($status, $out, $err) = run_script($commands, {}, 'script/demo');
+	is($status, 1, "a mirror that refuses, $name: an error");
+	like($err, qr/\napt-get said: \Q$refused\E\n\z/, "a mirror that refuses, $name: the network's reason, and no other");
+}
+
+# Another program brings the lists up to date.
+$commands = bare_debian(q{case $asked in
+	size) echo "Need to get 209 MB of archives." ;;
+	install) exit 1 ;;
+	update)
+		if [ -e "${0%/*}/slept" ]; then
+			echo "Hit:1 http://mirror bookworm InRelease"
+		else
+			echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)" >&2
+			exit 100
+		fi ;;
+esac});
+instead($commands, 'sleep', qq{: >$commands/slept});
+($status, $out, $err) = run_script($commands, {}, 'script/demo');
+is(asked($commands, 'update'), 2, 'lists that are locked: asked again');
+like($out, qr/\n==> Another program has locked the lists; waiting for it/, 'lists that are locked: said');
+is(asked($commands, 'install'), 1, 'lists that are locked: then the installation begins');
+
 # The lists are there, and the packages are not.
 my $half = q{case $asked in
 	update) echo "Hit:1 http://mirror bookworm InRelease" ;;
-	size) echo "Need to get 209 MB of archives." ;;
-	install)
+	size)
+		echo "Need to get 209 MB of archives."
+		echo "After this operation, 1046 MB of additional disk space will be used." ;;
+	fetch)
 		for number in $(seq 100); do
 			echo "Err:$number http://mirror package"
 			echo "E: Failed to fetch http://mirror/$number  Could not connect to mirror:80" >&2
@@ -76,10 +89,10 @@ esac};
 $commands = bare_debian($half);
 ($status, $out, $err) = run_script($commands, {}, 'script/demo');
 is($status, 1, 'a mirror that fails later: an error');
-like($out, qr/\n==> Installing .*209\sMB\sto\sfetch\n/s, 'a mirror that fails later: before it begins, the size');
+like($out, qr/\n==> Installing .*209\sMB\sto\sfetch,\s1046\sMB\son\sthe\s+disk\n/s, 'a mirror that fails later: before it begins, the size');
 like($err, qr/could not be fetched: there is no network here, or the mirror/, 'a mirror that fails later: why');
 cmp_ok(scalar(split /\n/, "$out$err"), '<', 12, 'a mirror that fails later: few lines');
-is(asked($commands, 'install'), 1, 'a mirror that fails later: no second installation');
+is(asked($commands, 'install'), 0, 'a mirror that fails later: nothing is installed');
 
 # Whoever breaks off an installation wants no other one.
 $commands = bare_debian(q{case $asked in
@@ -90,6 +103,28 @@ esac});
 ($status, $out, $err) = run_script($commands, {}, 'script/demo');
 isnt($status, 0, 'broken off: an error');
 is(asked($commands, 'install'), 1, 'broken off: no second installation');
+
+# What keeps the package from making a server goes with the script, and so do the
+# directories that were made for it, unless a package has put something there.
+foreach my $case (
+	[ 'broken off',                         [],                    'exit 1',                                '' ],
+	[ 'broken off, with a directory before', ['postgresql-common'], 'exit 1',                                'postgresql-common' ],
+	[ 'installed',                           [],                    ': >"$ETC/postgresql-common/of_package"', 'postgresql-common postgresql-common/of_package' ])
+{
+	my ($name, $before, $install, $after) = @$case;
+	my $etc = PostgreSQL::Test::Utils::tempdir();
+	mkdir "$etc/$_" or die "mkdir: $!" foreach @$before;
+	$commands = bare_debian(qq{case \$asked in
+	update) echo "Hit:1 http://mirror bookworm InRelease" ;;
+	size) echo "Need to get 209 MB of archives." ;;
+	install) cp "\$ETC/postgresql-common/createcluster.d/no.conf" $etc.seen; $install ;;
+esac});
+	unlink map { "$commands/$_" } qw(mkdir rmdir sh find);
+	run_script($commands, { ETC => $etc, PG_VERSION => 17 },
+		'bash', '-c', '. script/common.sh; no_cluster=$ETC/postgresql-common/createcluster.d/no.conf; install_server');
+	is(slurp_file("$etc.seen"), "create_main_cluster = false\n", "$name: no server is made meanwhile");
+	is(join(' ', map { s{^\./}{}r } split /\n/, `cd $etc && find . -mindepth 1 | sort`), $after, "$name: nothing of that stays");
+}
 
 $commands = bare_debian(q{[ $asked != update ] || echo "Hit:1 http://mirror bookworm InRelease"});
 ($status, $out, $err) = run_script($commands, { PG_VERSION => 18 }, 'script/demo');
