@@ -123,14 +123,18 @@ perl-modules: prove
 test-modules: $(TEST_MODULES)
 $(TEST_MODULES) $(BENCH_MODULES): %.so: %.c $(SERVER_STAMP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc $(CFLAGS_SL) -shared -o $@ $<
+# Before anything is built for them.
+installcheck: installed
 ifneq ($(TAP_TESTS),)
 installcheck: perl-modules test-modules
 endif
+installed:
+	@sh test/installed.sh "$(PG_CONFIG)" "$(REGRESS)"
 benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
 $(BENCH_PROGRAMS): %: %.c $(wildcard src/*.h bench/*.h) $(SERVER_STAMP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc -o $@ $<
 
-.PHONY: always server-headers openssl-headers warnings unit prove perl-modules test-modules benchmark
+.PHONY: always server-headers openssl-headers warnings unit prove perl-modules test-modules installed benchmark
 endif
 
 # The version stands in fast_uuid.control; what must repeat it is compared.

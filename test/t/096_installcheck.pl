@@ -17,7 +17,7 @@ delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL PG_CONFIG);
 my $build = PostgreSQL::Test::Utils::tempdir();
 mkdir "$build/test" or die "could not create a folder: $!";
 system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', 'expected', $build);
-system_or_bail('cp', '-R', 'test/sql', "$build/test/sql");
+system_or_bail('cp', '-R', 'test/sql', 'test/installed.sh', "$build/test");
 system_or_bail('make', '-s', '-C', $build, 'clean', "PG_CONFIG=$pg_config");
 system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'WITH_OPENSSL=no', "PG_CONFIG=$pg_config");
 
