@@ -84,8 +84,8 @@ fuuid_source_show(void)
 }
 
 /*
- * Set of the sources in a list; NULL in *wrong, or what is wrong with it.  A
- * wrong list allows nothing.
+ * Set of the sources in a list; NULL in *wrong, or what is wrong with it.  An
+ * invalid list allows nothing.
  */
 static uint32
 parse_sources(const char *list, const char **wrong)
