@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments import MILLION, _connect, _count, _time_ms
 from server import Server
+from timing import MILLION, connect, count, time_ms
 
 ARRAY = f'SELECT cardinality(uuidv7_fast_array({MILLION}))'
 SET = f'SELECT count(id) FROM (SELECT uuidv7_fast_set({MILLION}) AS id) AS made'
@@ -34,9 +34,9 @@ def cases(connection):
     """What goes on in one session: statement and settings, by name."""
     shared = shared_order(connection)
     return {
-        'a million values': (_count('uuidv7_fast()'), {}),
-        'a million values, order of all sessions': (_count('uuidv7_fast()'), shared),
-        'a million values, getrandom': (_count('uuidv7_fast()'), {'fast_uuid.source': 'getrandom'}),
+        'a million values': (count('uuidv7_fast()'), {}),
+        'a million values, order of all sessions': (count('uuidv7_fast()'), shared),
+        'a million values, getrandom': (count('uuidv7_fast()'), {'fast_uuid.source': 'getrandom'}),
         'an array of a million': (ARRAY, {}),
         'an array of a million, order of all sessions': (ARRAY, shared),
         'a set of a million in a target list': (SET, {}),
@@ -72,7 +72,7 @@ def one_round(pair, first):
     measured together, and by turns begins with this one."""
     order = (first, 1 - first)
     figures = {}
-    connections = [_connect(servers[0]) for servers in pair]
+    connections = [connect(servers[0]) for servers in pair]
     for connection in connections:
         connection.execute(FIRST)
         connection.execute('CREATE UNLOGGED TABLE filled (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
@@ -81,7 +81,7 @@ def one_round(pair, first):
         figures[name] = [0, 0]
         for i in order:
             connections[i].execute('TRUNCATE filled')
-            figures[name][i] = _time_ms(connections[i], *known[i][name])
+            figures[name][i] = time_ms(connections[i], *known[i][name])
     for what, shared in (('', {}), (', order of all sessions', shared_order(connections[0]))):
         name = f'a row per transaction, two clients{what}'
         figures[name] = [0, 0]

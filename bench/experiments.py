@@ -1,47 +1,13 @@
 """The experiments.  Each takes a Bench and records what it measures, round
 after round with all its cases in turn, so that all see the same machine."""
 
+import re
 import tempfile
 import time
-from contextlib import ExitStack
 
+from experiments_of_order import clock_lead, clock_lead_sets, horizon, missed, watermark
 from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL, all_generators, core_v7, durable
-
-MILLION = 1000000
-
-
-def _time_ms(connection, statement, settings):
-    """Milliseconds of a statement in the server, under settings."""
-    for name, value in settings.items():
-        connection.execute(f"SET {name} = '{value}'")
-    ms = connection.execute('SELECT pg_temp.bench_ms(%s)', [statement]).fetchone()[0]
-    for name in settings:
-        connection.execute(f'RESET {name}')
-    return float(ms)
-
-
-def _connect(server):
-    connection = server.connect()
-    connection.execute("""
-        CREATE FUNCTION pg_temp.bench_ms(statement text) RETURNS numeric LANGUAGE plpgsql AS $$
-        DECLARE
-          started timestamptz := clock_timestamp();
-        BEGIN
-          EXECUTE statement;
-          RETURN extract(epoch FROM clock_timestamp() - started) * 1000;
-        END $$""")
-    return connection
-
-
-def _turned(cases, n):
-    """The cases from another one on in each round: none always follows the same."""
-    cases = list(cases)
-    n %= len(cases)
-    return cases[n:] + cases[:n]
-
-
-def _count(call, values=MILLION):
-    return f'SELECT count({call}) FROM generate_series(1, {values})'
+from timing import MILLION, connect, count, time_ms, turned
 
 
 def requests(bench):
@@ -55,11 +21,11 @@ def requests(bench):
 
 def statements(bench):
     """A million values by each generator, counted."""
-    with _connect(bench.server) as connection:
+    with connect(bench.server) as connection:
         generators = all_generators(connection, bench.calls)
         for n in bench.rounds('A million values of each generator'):
-            for one in _turned(generators, n):
-                ms = _time_ms(connection, _count(one.call), one.settings)
+            for one in turned(generators, n):
+                ms = time_ms(connection, count(one.call), one.settings)
                 bench.record('statements', one.name, MILLION, n, 'ms', ms)
 
 
@@ -77,10 +43,10 @@ def bulk(bench):
         ('generate_series(1, 1000000) in a target list: no value at all',
          'SELECT count(id) FROM (SELECT generate_series(1, 1000000) AS id) AS made', {}),
     ]
-    with _connect(bench.server) as connection:
+    with connect(bench.server) as connection:
         for n in bench.rounds('In bulk'):
-            for name, statement, settings in _turned(cases, n):
-                bench.record('bulk', name, MILLION, n, 'ms', _time_ms(connection, statement, settings))
+            for name, statement, settings in turned(cases, n):
+                bench.record('bulk', name, MILLION, n, 'ms', time_ms(connection, statement, settings))
 
 
 KEYS = [
@@ -100,16 +66,16 @@ def _keys(connection):
 
 def inserts(bench):
     """A million rows in one statement, the primary key by default."""
-    with _connect(bench.server) as connection:
+    with connect(bench.server) as connection:
         connection.execute('CREATE EXTENSION IF NOT EXISTS pgstattuple')
         keys = _keys(connection)
         for n in bench.rounds('A million rows by each key'):
-            for name, key, settings in _turned(keys, n):
+            for name, key, settings in turned(keys, n):
                 for kind in ('UNLOGGED', ''):
                     connection.execute(f'CREATE {kind} TABLE filled (id {key} PRIMARY KEY, n integer)')
                     connection.execute('CHECKPOINT')
                     before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
-                    ms = _time_ms(connection, f'INSERT INTO filled (n) SELECT generate_series(1, {MILLION})', settings)
+                    ms = time_ms(connection, f'INSERT INTO filled (n) SELECT generate_series(1, {MILLION})', settings)
                     bench.record('inserts', name, kind or 'LOGGED', n, 'ms', ms)
                     if not kind:
                         wal, size, density = connection.execute("""
@@ -129,7 +95,7 @@ def single_rows(bench):
         keys = _keys(connection)
         for n in bench.rounds('One row per transaction', short=True):
             for clients in (1, 2, 8):
-                for i, (name, key, settings) in enumerate(_turned(keys, n)):
+                for i, (name, key, settings) in enumerate(turned(keys, n)):
                     connection.execute(f'CREATE TABLE single{i} (id {key} PRIMARY KEY, n integer)')
                     connection.execute('CHECKPOINT')
                     script = f'{directory}/{i}.sql'
@@ -157,7 +123,7 @@ def first_call(bench):
     }
     for n in bench.rounds('First calls of new sessions', times=20):
         for how, server in (('preloaded', bench.server), ('not preloaded', bench.unpreloaded)):
-            for name, statement in _turned(cases.items(), n):
+            for name, statement in turned(cases.items(), n):
                 started = time.perf_counter()
                 with server.connect() as connection:
                     connected = time.perf_counter()
@@ -173,12 +139,12 @@ def first_call(bench):
 
 def growth(bench):
     """A thousand to ten million values."""
-    with _connect(bench.server) as connection:
+    with connect(bench.server) as connection:
         cases = [BASELINE, DEFAULT, INSTANCE, NEXTVAL, *core_v7(connection), CORE_V4]
         for n in bench.rounds('A thousand to ten million values', short=True):
             for exponent in range(3, 8):
-                for one in _turned(cases, n):
-                    ms = _time_ms(connection, _count(one.call, 10 ** exponent), one.settings)
+                for one in turned(cases, n):
+                    ms = time_ms(connection, count(one.call, 10 ** exponent), one.settings)
                     bench.record('growth', one.name, 10 ** exponent, n, 'ms', ms)
 
 
@@ -189,76 +155,111 @@ def sessions(bench):
         cases = [BASELINE, DEFAULT, INSTANCE, *durable(connection), NEXTVAL, *core_v7(connection)]
         for n in bench.rounds('One to eight sessions', short=True):
             for clients in (1, 2, 4, 8):
-                for i, one in enumerate(_turned(cases, n)):
+                for i, one in enumerate(turned(cases, n)):
                     script = f'{directory}/{i}.sql'
                     with open(script, 'w', encoding='ascii') as file:
                         for setting, value in one.settings.items():
                             file.write(f'SET {setting} = {value};\n')
-                        file.write(_count(one.call, values) + ';\n')
+                        file.write(count(one.call, values) + ';\n')
                     tps = bench.server.pgbench(script, clients, '-T', str(bench.seconds))
                     bench.record('sessions', one.name, clients, n, 'values per second', tps * values)
 
 
-def clock_lead(bench):
-    """How far the time in the last of many values is ahead of the clock, on a server
-    whose RAND_bytes costs nothing."""
-    with bench.fast_random.connect() as connection:
-        cases = [DEFAULT, INSTANCE, *core_v7(connection)]
-    for n in bench.rounds('Ahead of the clock', short=True):
-        for one in cases:
-            for million in (1, 2, 5, 10):
-                # A session of its own: core's lead stays until the clock has caught up.
-                with bench.fast_random.connect() as connection:
-                    for setting, value in one.settings.items():
-                        connection.execute(f"SET {setting} = '{value}'")
-                    us = connection.execute(f"""
-                        SELECT extract(epoch FROM uuidv7_fast_timestamp(id, true) - clock_timestamp()) * 1e6
-                          FROM (SELECT {one.call} AS id FROM generate_series(1, {million * MILLION})
-                                OFFSET {million * MILLION - 1}) AS made""").fetchone()[0]
-                bench.record('clock lead', one.name, million * MILLION, n, 'us', max(us, 0))
+def _private_kb(connection):
+    """Memory that a session has written to and no other process has, in kB.  Not in shared
+    mappings: a page of the buffers that only this one has touched would count."""
+    kb, private = 0, False
+    with open(f'/proc/{connection.info.backend_pid}/smaps', encoding='utf-8') as file:
+        for line in file:
+            mapping = re.match(r'[0-9a-f]+-[0-9a-f]+ ...([ps]) ', line)
+            if mapping:
+                private = mapping[1] == 'p'
+            elif private and line.startswith('Private_Dirty:'):
+                kb += int(line.split()[1])
+    return kb
 
 
-def watermark(bench):
-    """Microseconds of a call of the watermark, by the sessions whose transactions it
-    has to look at."""
-    calls = 20000
-    with _connect(bench.large) as connection, ExitStack() as writers:
-        connection.execute('CREATE FUNCTION watermark_calls(calls int) RETURNS void LANGUAGE plpgsql AS '
-                           '$$ BEGIN FOR i IN 1..calls LOOP PERFORM uuidv7_fast_watermark(); END LOOP; END $$')
-        connection.execute('CREATE FUNCTION other_calls(calls int) RETURNS void LANGUAGE plpgsql AS '
-                           '$$ BEGIN FOR i IN 1..calls LOOP PERFORM fast_uuid_noop(); END LOOP; END $$')
-        opened = 0
-        for sessions in (0, 100, 1000):
-            while opened < sessions:
-                writer = writers.enter_context(bench.large.connect())
-                writer.execute("SET fast_uuid.ordering = 'instance'; BEGIN; SELECT uuidv7_fast()")
-                opened += 1
-            for n in bench.rounds(f'The watermark with {sessions} transactions in flight', short=True):
-                ms = [_time_ms(connection, f'SELECT {function}({calls})', {})
-                      for function in ('watermark_calls', 'other_calls')]
-                bench.record('watermark', 'uuidv7_fast_watermark()', sessions, n, 'us', (ms[0] - ms[1]) * 1000 / calls)
+def memory(bench):
+    """Private memory of a session, before its first call, after it, and after a million."""
+    # Not from a function in FROM, which collects its rows first.
+    many = f'SELECT count({{}}) FROM (SELECT generate_series(1, {MILLION})) AS rows'
+    with bench.server.connect() as connection:
+        cases = [BASELINE, DEFAULT, INSTANCE, *durable(connection), *core_v7(connection), CORE_V4]
+    for n in bench.rounds('Memory', short=True):
+        for one in turned(cases, n):
+            with bench.server.connect() as connection:
+                for setting, value in one.settings.items():
+                    connection.execute(f"SET {setting} = '{value}'")
+                # What a statement with as many rows takes is not the generator's.
+                connection.execute(many.format('now()'))
+                bench.record('memory', one.name, 'before the first call', n, 'kB', _private_kb(connection))
+                connection.execute(f'SELECT {one.call}')
+                bench.record('memory', one.name, 'after it', n, 'kB', _private_kb(connection))
+                connection.execute(many.format(one.call))
+                bench.record('memory', one.name, 'after a million', n, 'kB', _private_kb(connection))
 
 
-def horizon(bench):
-    """What durable order writes, while two sessions generate without a pause."""
-    with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-        if not durable(connection):
-            return
-        connection.execute('CREATE EXTENSION IF NOT EXISTS pg_walinspect')
-        script.write(f"SET fast_uuid.ordering = 'durable';\n{_count(DURABLE.call, 100000)};\n")
-        script.flush()
-        for n in bench.rounds('The horizon of durable order', short=True):
-            connection.execute('CHECKPOINT')
-            before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
-            started = time.perf_counter()
-            bench.server.pgbench(script.name, 2, '-T', str(2 * bench.seconds))
-            seconds = time.perf_counter() - started
-            records, size = connection.execute("""
-                SELECT count(*), coalesce(sum(record_length), 0)
-                  FROM pg_get_wal_records_info(%s, pg_current_wal_flush_lsn()) WHERE resource_manager = 'Generic'""",
-                                               [before]).fetchone()
-            bench.record('horizon', DURABLE.name, 2, n, 'flushes per second', records / seconds)
-            bench.record('horizon', DURABLE.name, 2, n, 'WAL bytes per second', size / seconds)
+def serializable(bench):
+    """Transactions that fail under SERIALIZABLE: each inserts a row with an id by default,
+    and then reads it again or not."""
+    insert = 'INSERT INTO keyed (n) VALUES (1)'
+    read = f'BEGIN;\n{insert} RETURNING id \\gset\nSELECT n FROM keyed WHERE id = :id;\nCOMMIT;'
+    # what, script, sessions, max_pred_locks_per_page
+    cases = [
+        ('insert, 8 sessions', f'{insert};', 8, 2),
+        ('insert and read, 2 sessions', read, 2, 2),
+        ('insert and read, 8 sessions', read, 8, 2),
+        ('the same, max_pred_locks_per_page = 64', read, 8, 64),
+    ]
+    keys = [key for key in KEYS if key[0] in (DEFAULT.name, CORE_V4.name, 'bigint identity')]
+    with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as file:
+        connection.execute("ALTER DATABASE postgres SET synchronous_commit = off")
+        connection.execute("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'")
+        for n in bench.rounds('Serializable transactions', short=True):
+            for how, script, clients, pages in cases:
+                file.seek(0)
+                file.truncate()
+                file.write(script + '\n')
+                file.flush()
+                connection.execute(f'ALTER SYSTEM SET max_pred_locks_per_page = {pages}')
+                connection.execute('SELECT pg_reload_conf()')
+                for name, key, _ in turned(keys, n):
+                    connection.execute(f'CREATE TABLE keyed (id {key} PRIMARY KEY, n integer)')
+                    connection.execute('INSERT INTO keyed (n) SELECT generate_series(1, 100000)')
+                    connection.execute('ANALYZE keyed')
+                    out = bench.server.pgbench_output(file.name, clients, '-T', str(bench.seconds))
+                    failed = re.search(r'^number of failed transactions: \d+ \(([\d.]+)%\)', out, re.MULTILINE)
+                    bench.record('serializable', name, how, n, 'failed, %', failed[1])
+                    connection.execute('DROP TABLE keyed')
+        connection.execute('ALTER SYSTEM RESET max_pred_locks_per_page')
+        connection.execute('SELECT pg_reload_conf()')
+        connection.execute('ALTER DATABASE postgres RESET ALL')
 
 
-ALL = [requests, statements, bulk, inserts, single_rows, first_call, growth, sessions, clock_lead, watermark, horizon]
+def versions(bench):
+    """The index of a million ids: of version 4, of version 7, and of first the one and
+    then the other."""
+    cases = {
+        'a million of version 4': [('gen_random_uuid()', MILLION)],
+        'a million of version 7': [('uuidv7_fast()', MILLION)],
+        '500,000 of version 4, then as many of version 7':
+            [('gen_random_uuid()', MILLION // 2), ('uuidv7_fast()', MILLION // 2)],
+    }
+    with bench.server.connect() as connection:
+        connection.execute('CREATE EXTENSION IF NOT EXISTS pgstattuple')
+        for n in bench.rounds('Two versions in one index', short=True):
+            for name, parts in turned(cases.items(), n):
+                connection.execute('CREATE UNLOGGED TABLE mixed (id uuid PRIMARY KEY)')
+                for call, ids in parts:
+                    connection.execute(f'INSERT INTO mixed SELECT {call} FROM generate_series(1, {ids})')
+                size, density = connection.execute(
+                    "SELECT index_size, avg_leaf_density FROM pgstatindex('mixed_pkey')").fetchone()
+                bench.record('versions', name, MILLION, n, 'index bytes', size)
+                bench.record('versions', name, MILLION, n, 'leaf density, %', density)
+                connection.execute('DROP TABLE mixed')
+
+
+ALL = [
+    requests, statements, bulk, inserts, single_rows, serializable, versions, first_call, memory, growth, sessions,
+    clock_lead, clock_lead_sets, watermark, missed, horizon,
+]

@@ -51,12 +51,15 @@ class Server:
     def connect(self):
         return psycopg.connect(host=str(self.socket), user='postgres', dbname='postgres', autocommit=True)
 
-    def pgbench(self, script, clients, *arguments):
-        """Transactions per second of a script, without the time to connect."""
+    def pgbench_output(self, script, clients, *arguments):
         threads = min(clients, os.cpu_count())
-        out = subprocess.run(
+        return subprocess.run(
             [self.bindir / 'pgbench', '-n', '-M', 'prepared', '-h', self.socket, '-U', 'postgres',
              '-c', str(clients), '-j', str(threads), '-f', script, *arguments, 'postgres'],
             check=True, capture_output=True, text=True).stdout
+
+    def pgbench(self, script, clients, *arguments):
+        """Transactions per second of a script, without the time to connect."""
+        out = self.pgbench_output(script, clients, *arguments)
         line = next(line for line in out.splitlines() if line.startswith('tps = '))
         return float(line.split()[2])

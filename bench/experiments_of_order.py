@@ -1,0 +1,158 @@
+"""The experiments about the order of UUIDs: their time and the clock's, and what a
+reader sees."""
+
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+from generators import INSTANCE, DEFAULT, DURABLE, core_v7, durable
+from timing import MILLION, connect, count, time_ms
+
+
+def clock_lead(bench):
+    """How far the time in the last of many values is ahead of the clock, on a server
+    whose RAND_bytes costs nothing."""
+    with bench.fast_random.connect() as connection:
+        cases = [DEFAULT, INSTANCE, *core_v7(connection)]
+    for n in bench.rounds('Ahead of the clock', short=True):
+        for one in cases:
+            for million in (1, 2, 5, 10):
+                # A session of its own: core's lead stays until the clock has caught up.
+                with bench.fast_random.connect() as connection:
+                    for setting, value in one.settings.items():
+                        connection.execute(f"SET {setting} = '{value}'")
+                    us = connection.execute(f"""
+                        SELECT extract(epoch FROM uuidv7_fast_timestamp(id, true) - clock_timestamp()) * 1e6
+                          FROM (SELECT {one.call} AS id FROM generate_series(1, {million * MILLION})
+                                OFFSET {million * MILLION - 1}) AS made""").fetchone()[0]
+                bench.record('clock lead', one.name, million * MILLION, n, 'us', max(us, 0))
+
+
+def _lead_of_sets(server, sets):
+    """Microseconds of the rows of some sets in one target list ahead of the clock, at most."""
+    names = [f's{i}' for i in range(sets)]
+    with server.connect() as connection:
+        return connection.execute(f"""
+            SELECT extract(epoch FROM max(uuidv7_fast_timestamp(greatest({', '.join(names)}), true) - clock_timestamp())) * 1e6
+              FROM (SELECT {', '.join(f'uuidv7_fast_set(100000) AS {name}' for name in names)}) AS made""").fetchone()[0]
+
+
+def _lead_of_arrays(server, sessions):
+    """The same of the last elements of arrays, under instance order in that many sessions."""
+    with server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+        connection.execute('CREATE UNLOGGED TABLE leads (us numeric)')
+        script.write("""SET fast_uuid.ordering = 'instance';
+            INSERT INTO leads SELECT extract(epoch FROM uuidv7_fast_timestamp(made[100000], true) - clock_timestamp()) * 1e6
+              FROM (SELECT uuidv7_fast_array(100000) AS made OFFSET 0) AS one;\n""")
+        script.flush()
+        server.pgbench(script.name, sessions, '-t', '50')
+        us = connection.execute('SELECT max(us) FROM leads').fetchone()[0]
+        connection.execute('DROP TABLE leads')
+        return us
+
+
+def clock_lead_sets(bench):
+    """How far the time of many UUIDs is ahead of the clock: of sets in one target list,
+    and of arrays in several sessions; and how far it was when a set still reserved 256
+    nanoseconds at once."""
+    cases = {'sets in one target list': (_lead_of_sets, bench.server),
+             'arrays in as many sessions': (_lead_of_arrays, bench.server)}
+    if bench.before:
+        cases['sets in one target list, before'] = (_lead_of_sets, bench.before)
+    for n in bench.rounds('Sets and arrays ahead of the clock', short=True):
+        for number in (1, 2, 4, 8):
+            for name, (how, server) in cases.items():
+                bench.record('clock lead sets', name, number, n, 'us', max(how(server, number), 0))
+
+
+def watermark(bench):
+    """Microseconds of a call of the watermark, by the sessions whose transactions it
+    has to look at."""
+    calls = 20000
+    with connect(bench.large) as connection, ExitStack() as writers:
+        connection.execute('CREATE FUNCTION watermark_calls(calls int) RETURNS void LANGUAGE plpgsql AS '
+                           '$$ BEGIN FOR i IN 1..calls LOOP PERFORM uuidv7_fast_watermark(); END LOOP; END $$')
+        connection.execute('CREATE FUNCTION other_calls(calls int) RETURNS void LANGUAGE plpgsql AS '
+                           '$$ BEGIN FOR i IN 1..calls LOOP PERFORM fast_uuid_noop(); END LOOP; END $$')
+        opened = 0
+        for sessions in (0, 100, 1000):
+            while opened < sessions:
+                writer = writers.enter_context(bench.large.connect())
+                writer.execute("SET fast_uuid.ordering = 'instance'; BEGIN; SELECT uuidv7_fast()")
+                opened += 1
+            for n in bench.rounds(f'The watermark with {sessions} transactions in flight', short=True):
+                ms = [time_ms(connection, f'SELECT {function}({calls})', {})
+                      for function in ('watermark_calls', 'other_calls')]
+                bench.record('watermark', 'uuidv7_fast_watermark()', sessions, n, 'us', (ms[0] - ms[1]) * 1000 / calls)
+
+
+class _Reader:
+    """Follows a table by its ids, and counts what it has seen."""
+
+    def __init__(self, connection, by_watermark):
+        self.connection, self.by_watermark = connection, by_watermark
+        self.last, self.rows = '00000000-0000-0000-0000-000000000000', 0
+
+    def read(self):
+        if self.by_watermark:
+            watermark = self.connection.execute('SELECT uuidv7_fast_watermark()').fetchone()[0]
+            self.rows += self.connection.execute(
+                'SELECT count(*) FROM followed WHERE id >= %s AND id < %s', [self.last, watermark]).fetchone()[0]
+            self.last = watermark
+        else:
+            rows, last = self.connection.execute(
+                'SELECT count(*), (array_agg(id ORDER BY id DESC))[1] FROM followed WHERE id > %s', [self.last]).fetchone()
+            self.rows += rows
+            self.last = last or self.last
+
+
+def missed(bench):
+    """What a reader of a table by its ids misses, by the number of writers, which commit
+    after a random delay of up to five milliseconds."""
+    with bench.server.connect() as connection, bench.server.connect() as second, ThreadPoolExecutor(1) as thread, \
+            tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+        script.write('\\set us random(0, 5000)\nBEGIN;\nINSERT INTO followed DEFAULT VALUES;\n\\sleep :us us\nCOMMIT;\n')
+        script.flush()
+        connection.execute("ALTER DATABASE postgres SET fast_uuid.ordering = 'instance'")
+        connection.execute('ALTER DATABASE postgres SET synchronous_commit = off')
+        for n in bench.rounds('What a reader misses', short=True):
+            for writers in (2, 8, 32):
+                connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
+                readers = {'id > the last one': _Reader(connection, False), 'id < the watermark': _Reader(second, True)}
+                writing = thread.submit(bench.server.pgbench, script.name, writers, '-T', str(2 * bench.seconds))
+                while not writing.done():
+                    for reader in readers.values():
+                        reader.read()
+                writing.result()
+                # The last rows have been committed by now.
+                for reader in readers.values():
+                    reader.read()
+                rows = connection.execute('SELECT count(*) FROM followed').fetchone()[0]
+                for name, reader in readers.items():
+                    bench.record('missed', name, writers, n, 'rows committed', rows)
+                    bench.record('missed', name, writers, n, 'rows missed', rows - reader.rows)
+                connection.execute('DROP TABLE followed')
+        connection.execute('ALTER DATABASE postgres RESET ALL')
+
+
+def horizon(bench):
+    """What durable order writes, while two sessions generate without a pause."""
+    with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+        if not durable(connection):
+            return
+        connection.execute('CREATE EXTENSION IF NOT EXISTS pg_walinspect')
+        script.write(f"SET fast_uuid.ordering = 'durable';\n{count(DURABLE.call, 100000)};\n")
+        script.flush()
+        for n in bench.rounds('The horizon of durable order', short=True):
+            connection.execute('CHECKPOINT')
+            before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
+            started = time.perf_counter()
+            bench.server.pgbench(script.name, 2, '-T', str(2 * bench.seconds))
+            seconds = time.perf_counter() - started
+            records, size = connection.execute("""
+                SELECT count(*), coalesce(sum(record_length), 0)
+                  FROM pg_get_wal_records_info(%s, pg_current_wal_flush_lsn()) WHERE resource_manager = 'Generic'""",
+                                               [before]).fetchone()
+            bench.record('horizon', DURABLE.name, 2, n, 'flushes per second', records / seconds)
+            bench.record('horizon', DURABLE.name, 2, n, 'WAL bytes per second', size / seconds)
