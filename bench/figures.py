@@ -84,7 +84,7 @@ def _text(shape):
     return style
 
 
-def _two_digits(number):
+def two_digits(number):
     rounded = float(f'{number:.1e}')
     if abs(rounded) >= 10 or rounded == 0:
         return f'{rounded:,.0f}'
@@ -92,7 +92,7 @@ def _two_digits(number):
     return f'{rounded:.{1 - int(f"{rounded:e}".split("e")[1])}f}'
 
 
-about = _text(_two_digits)                          # two digits
+about = _text(two_digits)                          # two digits
 three = _text(figure)                               # three, as in the report
 whole = _text(lambda number: f'{number:,.0f}')      # 1,279
 tenths = _text(lambda number: f'{number:,.1f}')     # 12.4

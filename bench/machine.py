@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 
 
 def _first(path, pattern, default='unknown'):
@@ -34,6 +35,7 @@ def describe(connection, rounds):
         'getrandom': connection.execute(
             "SELECT implementation FROM fast_uuid_sources() WHERE name = 'getrandom'").fetchone()[0],
         'Rounds': str(rounds),
+        'Date': time.strftime('%Y-%m-%d'),
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import machine
 import plots
+from figures import two_digits
 from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, DURABLE, NEXTVAL
 from results import Summary, figure, published
 
@@ -17,38 +18,60 @@ TITLES = {
     'bulk': 'In bulk',
     'inserts': 'A million rows',
     'single rows': 'One row per transaction',
+    'serializable': 'Serializable transactions',
+    'versions': 'Two versions in one index',
     'first call': 'First-call cost',
+    'memory': 'Memory of a session',
     'growth': 'From a thousand values to ten million',
     'sessions': 'From one session to eight',
     'clock lead': 'Ahead of the clock',
+    'clock lead sets': 'Sets and arrays, ahead of the clock',
     'watermark': 'The watermark',
+    'missed': 'What a reader misses',
     'horizon': 'The horizon of durable order',
     'clock': 'Two clocks',
     'xorshift': 'The generator xorshift128+',
 }
 NOTES = {
-    'statements': '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Ratios and differences are taken '
-                  'within each round; their medians are shown. Unbuffered: `fast_uuid.buffer_size = 0`.',
-    'requests': 'One request to a source, without buffering, by `fast_uuid_benchmark()`. The published figures, dotted in '
-                'the plot, are of another machine (`bench/published.csv`).',
+    'statements': '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Unbuffered: `fast_uuid.buffer_size = 0`.',
+    'requests': 'One request to a source, without buffering, by `fast_uuid_benchmark()`. The dotted ones in the plot were '
+                'published elsewhere, on another machine (`bench/published.csv`).',
     'bulk': 'A million values in one call.',
     'inserts': '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table `(id PRIMARY KEY DEFAULT ..., '
                'n integer)`, after a checkpoint.',
     'single rows': 'pgbench, prepared, one row per transaction, `synchronous_commit = off`: with it on, the disk is measured.',
+    'serializable': 'Transactions that fail (40001) under SERIALIZABLE, in percent: each inserts a row, and then reads it '
+                    'by its id or does not. The table has a primary key by default and 100,000 rows; '
+                    '`max_pred_locks_per_page` is 2 unless said otherwise.',
+    'versions': 'The index of a primary key with a million ids, inserted by one statement or two.',
     'first call': 'Client time of the first statement after connecting, over a Unix socket; then of the same statement '
                    'again, and of connecting. One server has preloaded the libraries, the other not.',
+    'memory': 'Private memory of a server process, kB (`Private_Dirty` of its private mappings in `/proc/PID/smaps`), with the '
+              'library preloaded. Before the first call the session has counted a million `now()`.',
     'growth': 'Server time of a statement, by the number of values in it.',
     'sessions': 'All sessions in total; `SELECT count(f()) FROM generate_series(1, 250000)` over and over.',
     'clock lead': 'The time in the last value less the clock just after it, on a server whose `RAND_bytes` has been replaced '
                   'by one that costs nothing (`bench/fast_random.c`), the same for every generator. 0: not ahead.',
+    'clock lead sets': 'How far rows are ahead of the clock at most, microseconds. Sets: `SELECT uuidv7_fast_set(100000), ...`, '
+                       'several in one target list. Arrays: the last elements of `uuidv7_fast_array(100000)`, in several '
+                       'sessions at once under instance order. Before: the extension when a set still reserved 256 ns at once.',
     'watermark': 'A call of `uuidv7_fast_watermark()` in a PL/pgSQL loop, less one of a C function that does nothing; by the '
                  'number of sessions with a transaction in flight that has generated under instance order.',
+    'missed': 'Writers insert one row per transaction under instance order, and commit after a random delay of up to 5 ms; a '
+              'reader asks again and again for the rows after the last one that it has seen, another for those from one '
+              'watermark to the next.',
     'horizon': 'What two sessions write that generate under durable order without a pause, beginning at a checkpoint.',
     'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
              'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
     'xorshift': 'The lanes of `src/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
                 'one core of an i7-4770: 7.14 GB/s.',
 }
+
+
+# Those whose ratios and differences are taken within each round.
+PAIRS = ('statements', 'inserts', 'first call')
+PAIRS_NOTE = ('Ratios and differences are medians of pairs, each of one round, so they need not be the quotient of the medians '
+              'shown.')
 
 
 def table(head, rows):
@@ -66,6 +89,14 @@ def aligned(made):
                      for row in rows)
 
 
+def shown(summary, *key):
+    """A median, in as many digits as its quartiles leave it: two or three."""
+    median, q1, q3 = (summary.get(*key, column) for column in ('median', 'q1', 'q3'))
+    if median is None:
+        return ''
+    return (two_digits if q3 - q1 > abs(median) / 20 else figure)(median)
+
+
 def spread(summary, *key):
     """Median, and in brackets the quartiles."""
     if summary.get(*key) is None:
@@ -76,17 +107,20 @@ def spread(summary, *key):
 def statements(summary):
     return table(['generator', 'ms (quartiles)', 'times the baseline', 'ns per value above it', 'times `uuidv7_fast()`'], [
         [case, spread(summary, 'statements', case, MILLION, 'ms'),
-         *(figure(summary.get('statements', case, MILLION, metric))
+         *(shown(summary, 'statements', case, MILLION, metric)
            for metric in ('times the baseline', 'ns per value above the baseline', 'times uuidv7_fast()'))]
         for case in summary.cases('statements')])
 
 
-def by_parameter(experiment, metric, unit, label=str):
+def by_parameter(experiment, metric, unit, label=str, digits=None):
     """A table with a column for each parameter."""
+    def cell(summary, *key):
+        return digits(summary.get(*key)) if digits and summary.get(*key) is not None else shown(summary, *key)
+
     def made(summary):
         parameters = summary.parameters(experiment)
         return table([unit, *(label(p) for p in parameters)], [
-            [case, *(figure(summary.get(experiment, case, p, metric)) for p in parameters)]
+            [case, *(cell(summary, experiment, case, p, metric) for p in parameters)]
             for case in summary.cases(experiment)])
     return made
 
@@ -94,7 +128,7 @@ def by_parameter(experiment, metric, unit, label=str):
 def requests(summary):
     sizes = summary.parameters('requests')
     return table(['ns by bytes per request', *sizes], [
-        *([case, *(figure(summary.get('requests', case, size, 'ns')) for size in sizes)]
+        *([case, *(shown(summary, 'requests', case, size, 'ns') for size in sizes)]
           for case in summary.cases('requests')),
         *([f'published: {source}', *(figure(ns.get(int(size))) for size in sizes)]
           for source, ns in published().items())])
@@ -102,7 +136,7 @@ def requests(summary):
 
 def bulk(summary):
     return table(['call', 'ms (quartiles)', 'ns per value'], [
-        [f'`{case}`', spread(summary, 'bulk', case, MILLION, 'ms'), figure(summary.get('bulk', case, MILLION, 'ms'))]
+        [f'`{case}`', spread(summary, 'bulk', case, MILLION, 'ms'), shown(summary, 'bulk', case, MILLION, 'ms')]
         for case in summary.cases('bulk')])
 
 
@@ -110,12 +144,12 @@ def inserts(summary):
     return table(['key', 'ms (quartiles)', 'times `bigint`', 'ms, unlogged', 'times `bigint`, unlogged',
                   'WAL, MB', 'index, MB', 'leaves full, %'], [
         [case, spread(summary, 'inserts', case, 'LOGGED', 'ms'),
-         figure(summary.get('inserts', case, 'LOGGED', 'times bigint identity')),
-         figure(summary.get('inserts', case, 'UNLOGGED', 'ms')),
-         figure(summary.get('inserts', case, 'UNLOGGED', 'times bigint identity')),
+         shown(summary, 'inserts', case, 'LOGGED', 'times bigint identity'),
+         shown(summary, 'inserts', case, 'UNLOGGED', 'ms'),
+         shown(summary, 'inserts', case, 'UNLOGGED', 'times bigint identity'),
          figure(summary.get('inserts', case, 'LOGGED', 'WAL bytes') / 1e6),
          figure(summary.get('inserts', case, 'LOGGED', 'index bytes') / 1e6),
-         figure(summary.get('inserts', case, 'LOGGED', 'leaf density, %'))]
+         shown(summary, 'inserts', case, 'LOGGED', 'leaf density, %')]
         for case in summary.cases('inserts')])
 
 
@@ -123,19 +157,33 @@ def first_call(summary):
     return table(['statement', 'us, preloaded (quartiles)', 'times `uuidv7()`', 'us, not preloaded (quartiles)',
                   'us, the same again', 'us to connect, preloaded', 'us to connect, not preloaded'], [
         [case, spread(summary, 'first call', case, 'preloaded', 'us'),
-         figure(summary.get('first call', case, 'preloaded', 'times uuidv7()')),
+         shown(summary, 'first call', case, 'preloaded', 'times uuidv7()'),
          spread(summary, 'first call', case, 'not preloaded', 'us'),
-         figure(summary.get('first call', case, 'preloaded', 'second us')),
-         figure(summary.get('first call', case, 'preloaded', 'connect us')),
-         figure(summary.get('first call', case, 'not preloaded', 'connect us'))]
+         shown(summary, 'first call', case, 'preloaded', 'second us'),
+         shown(summary, 'first call', case, 'preloaded', 'connect us'),
+         shown(summary, 'first call', case, 'not preloaded', 'connect us')]
         for case in summary.cases('first call')])
 
 
 def horizon(summary):
     metrics = ('flushes per second', 'WAL bytes per second')
     return table(['order', *metrics], [
-        [case, *(figure(summary.get('horizon', case, 2, metric)) for metric in metrics)]
+        [case, *(shown(summary, 'horizon', case, 2, metric) for metric in metrics)]
         for case in summary.cases('horizon')])
+
+
+def versions(summary):
+    return table(['ids', 'index, MB', 'leaves full, %'], [
+        [case, figure(summary.get('versions', case, MILLION, 'index bytes') / 1e6),
+         shown(summary, 'versions', case, MILLION, 'leaf density, %')]
+        for case in summary.cases('versions')])
+
+
+def missed(summary):
+    return table(['reader', 'writers', 'rows committed', 'rows missed', 'at most'], [
+        [case, number, *(f"{summary.get('missed', case, number, metric, column):,.0f}" for metric, column in (
+            ('rows committed', 'median'), ('rows missed', 'median'), ('rows missed', 'max')))]
+        for case in summary.cases('missed') for number in summary.parameters('missed')])
 
 
 def program(name):
@@ -156,11 +204,16 @@ TABLES = {
     'bulk': bulk,
     'inserts': inserts,
     'single rows': by_parameter('single rows', 'rows per second', 'rows per second by clients'),
+    'serializable': by_parameter('serializable', 'failed, %', '% that fail'),
+    'versions': versions,
     'first call': first_call,
+    'memory': by_parameter('memory', 'kB', 'kB', digits=lambda kb: f'{kb:,.0f}'),
     'growth': by_parameter('growth', 'ms', 'ms by values', thousands),
     'sessions': by_parameter('sessions', 'values per second', 'values per second by sessions'),
     'clock lead': by_parameter('clock lead', 'us', 'us by values generated', thousands),
+    'clock lead sets': by_parameter('clock lead sets', 'us', 'us by sets, or sessions'),
     'watermark': by_parameter('watermark', 'us', 'us by transactions in flight'),
+    'missed': missed,
     'horizon': horizon,
     'clock': program('clock'),
     'xorshift': program('xorshift'),
@@ -213,16 +266,16 @@ def main(directory):
              'Written by `script/bench`. All figures are medians of one run; '
              '[Performance](../../doc/performance.md) explains them.',
              table(['', 'of this run'], [[name, value] for name, value in described.items()])]
-    if {'statements', 'inserts', 'bulk', 'clock lead', 'first call'} <= set(measured):
-        parts += ['## Goals', goals(summary)]
     drawn = {plot.__name__.replace('_', ' '): plot for plot in plots.ALL}
     for name in measured:
-        parts += [f'## {TITLES[name]}', NOTES[name]]
+        parts += [f'## {TITLES[name]}', NOTES[name] + (f' {PAIRS_NOTE}' if name in PAIRS else '')]
         if name in drawn:
             path = directory / f"{name.replace(' ', '_')}.svg"
-            drawn[name](summary, path)
+            drawn[name](summary, described, path)
             parts.append(f'![{TITLES[name]}]({path.name})')
         parts.append(TABLES[name](summary))
+    if {'statements', 'inserts', 'bulk', 'clock lead', 'first call'} <= set(measured):
+        parts += ['## Goals', goals(summary)]
     (directory / 'report.md').write_text('\n\n'.join(parts) + '\n', encoding='utf-8')
     for part in parts:
         if part.startswith('## '):
