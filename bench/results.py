@@ -60,6 +60,8 @@ def figure(value):
     """Three digits, as people write them."""
     if value is None:
         return ''
+    if value == 0:
+        return '0'
     if abs(value) >= 100:
         return f'{value:,.0f}'
     return f'{value:.1f}' if abs(value) >= 10 else f'{value:.2f}'
