@@ -1,10 +1,10 @@
 """The experiments.  Each takes a Bench and records what it measures, round
 after round with all its cases in turn, so that all see the same machine."""
 
-import re
 import tempfile
 import time
 
+from experiment_serializable import serializable
 from experiments_of_order import clock_lead, clock_lead_sets, horizon, missed, watermark
 from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL, all_generators, core_v7, durable
 from timing import MILLION, connect, count, time_ms, turned
@@ -197,43 +197,6 @@ def memory(bench):
                 bench.record('memory', one.name, 'after it', n, 'kB', _private_kb(connection))
                 connection.execute(many.format(one.call))
                 bench.record('memory', one.name, 'after a million', n, 'kB', _private_kb(connection))
-
-
-def serializable(bench):
-    """Transactions that fail under SERIALIZABLE: each inserts a row with an id by default,
-    and then reads it again or not."""
-    insert = 'INSERT INTO keyed (n) VALUES (1)'
-    read = f'BEGIN;\n{insert} RETURNING id \\gset\nSELECT n FROM keyed WHERE id = :id;\nCOMMIT;'
-    # what, script, sessions, max_pred_locks_per_page
-    cases = [
-        ('insert, 8 sessions', f'{insert};', 8, 2),
-        ('insert and read, 2 sessions', read, 2, 2),
-        ('insert and read, 8 sessions', read, 8, 2),
-        ('the same, max_pred_locks_per_page = 64', read, 8, 64),
-    ]
-    keys = [key for key in KEYS if key[0] in (DEFAULT.name, CORE_V4.name, 'bigint identity')]
-    with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as file:
-        connection.execute("ALTER DATABASE postgres SET synchronous_commit = off")
-        connection.execute("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'")
-        for n in bench.rounds('Serializable transactions', short=True):
-            for how, script, clients, pages in cases:
-                file.seek(0)
-                file.truncate()
-                file.write(script + '\n')
-                file.flush()
-                connection.execute(f'ALTER SYSTEM SET max_pred_locks_per_page = {pages}')
-                connection.execute('SELECT pg_reload_conf()')
-                for name, key, _ in turned(keys, n):
-                    connection.execute(f'CREATE TABLE keyed (id {key} PRIMARY KEY, n integer)')
-                    connection.execute('INSERT INTO keyed (n) SELECT generate_series(1, 100000)')
-                    connection.execute('ANALYZE keyed')
-                    out = bench.server.pgbench_output(file.name, clients, '-T', str(bench.seconds))
-                    failed = re.search(r'^number of failed transactions: \d+ \(([\d.]+)%\)', out, re.MULTILINE)
-                    bench.record('serializable', name, how, n, 'failed, %', failed[1])
-                    connection.execute('DROP TABLE keyed')
-        connection.execute('ALTER SYSTEM RESET max_pred_locks_per_page')
-        connection.execute('SELECT pg_reload_conf()')
-        connection.execute('ALTER DATABASE postgres RESET ALL')
 
 
 def versions(bench):

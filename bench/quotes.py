@@ -9,13 +9,15 @@ Each figure says how many digits  and of what: a key of results.csv (experiment,
 q1 or q3 if not the median), or what seconds, megabytes, millions, difference,
 ratio, more, less and share make of keys."""
 
-from figures import Quote, about, difference, megabytes, millions, more, seconds, share, tenths, three, whole
+from figures import (Quote, about, difference, less, megabytes, millions, more, ratio, seconds, share, tenths, three,
+                     whole)
 from generators import BASELINE, CLOCK, CORE_V4, CORE_V7, DEFAULT, DURABLE, INSTANCE, INTERPOLATED, NEXTVAL
 
 ARRAY = 'uuidv7_fast_array(1000000)'
 SET = 'uuidv7_fast_set(1000000) in a target list'
 EMPTY_SET = 'generate_series(1, 1000000) in a target list: no value at all'
 IDENTITY = 'bigint identity'
+NAIVE = 'id > the last one'
 TIMES_IDENTITY = 'times bigint identity'
 
 
@@ -56,6 +58,32 @@ def clock(what, unit='ns'):
     return 'clock', what, '', unit
 
 
+def set_lead(what):
+    return 'clock lead sets', what, 8, 'us'
+
+
+def missed(reader, metric='rows missed'):
+    return 'missed', reader, 8, metric
+
+
+def versions(what, metric='index bytes'):
+    return 'versions', what, 1000000, metric
+
+
+def first_memory(generator):
+    name = _case(generator)
+    return difference(('memory', name, 'after it', 'kB'), ('memory', name, 'before the first call', 'kB'))
+
+
+def memory_of_a_million(generator):
+    name = _case(generator)
+    return difference(('memory', name, 'after a million', 'kB'), ('memory', name, 'after it', 'kB'))
+
+
+def failed(what, *keys):
+    return [tenths(('serializable', what, _case(key), 'failed, %')) for key in keys]
+
+
 def times(generator):
     """The two columns of the table of ratios."""
     return three(values(generator, 'times the baseline')), three(values(generator, 'times uuidv7_fast()'))
@@ -82,7 +110,8 @@ QUOTES = [
          ('| millisecond | no | the same | {} | |', whole(values('uuid_generate_v7() of pg_uuidv7'))),
          ('the same as `uuidv7()` | {} | {} |', whole(values(CORE_V4)), whole(rows(CORE_V4))),
          ('restarts and promotion | none | {} | {} |', whole(values(NEXTVAL)), whole(rows(IDENTITY))),
-         ('A call costs {} % more with one session at work', whole(more(values(INSTANCE, 'times uuidv7_fast()'))))),
+         ('A call costs {} % more with one session at work', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
+         ('generate {} % fewer UUIDs per second', whole(less(ratio(sessions(INSTANCE, 2), sessions(DEFAULT, 2)))))),
 
     *_of('doc/performance.md',
          # One UUID
@@ -132,7 +161,31 @@ QUOTES = [
           tenths(millions(sessions(INSTANCE, 2))), tenths(millions(sessions(DEFAULT, 2)))),
          # The time in the UUID
          ('ahead of the clock, by {} s after ten million calls',
-          about(millions(('clock lead', CORE_V7.name, 10000000, 'us'))))),
+          about(millions(('clock lead', CORE_V7.name, 10000000, 'us')))),
+         ('reserved by need, eight sets were {} ms ahead', whole(seconds(set_lead('sets in one target list, before')))),
+         ('in eight sessions at once, were ahead by {} µs at most', whole(set_lead('arrays in as many sessions'))),
+         # Memory
+         ('The first call adds {} kB to the private memory of a session that has preloaded the library, and a million further'
+          ' calls add {} kB.', whole(first_memory(DEFAULT)), whole(memory_of_a_million(DEFAULT))),
+         ('With `uuidv7()` the first call adds {} kB', whole(first_memory(CORE_V7))),
+         # Readers
+         ('it missed {} % of {} rows', whole(share(missed(NAIVE), missed(NAIVE, 'rows committed'))),
+          whole(missed(NAIVE, 'rows committed'))),
+         ('missed {}. [Design notes]', whole(missed('id < the watermark')))),
+
+    *_of('doc/recipes.md',
+         ('its id by `RETURNING` | {} % | {} % | {} % |', *failed('nothing more; its id by RETURNING', DEFAULT, IDENTITY, CORE_V4)),
+         ('| reads that row again by its id | {} % | {} % | {} % |',
+          *failed('reads that row again by its id', DEFAULT, IDENTITY, CORE_V4)),
+         ('refers to it, by a foreign key | {} % | {} % | {} % |',
+          *failed('inserts another one that refers to it, by a foreign key', DEFAULT, IDENTITY, CORE_V4)),
+         ('`DEFERRABLE INITIALLY DEFERRED` | {} % |', *failed('the same, foreign key DEFERRABLE INITIALLY DEFERRED', DEFAULT)),
+         ('primary key `(tenant, id)`, 1000 tenants | {} % |', *failed('reads that row again, primary key (tenant, id)', DEFAULT)),
+         ('refers to it, the same primary key | {} % |',
+          *failed('inserts another one that refers to it, primary key (tenant, id)', DEFAULT)),
+         ('| reads the ten latest rows before | {} % | {} % |', *failed('reads the ten latest rows before', DEFAULT, IDENTITY)),
+         ('of its tenant before, the same primary key | {} % |',
+          *failed('reads the ten latest of its tenant before, primary key (tenant, id)', DEFAULT))),
 
     *_of('doc/design-notes.md',
          ('| a reading, ns | {} | {} |',
@@ -147,6 +200,14 @@ QUOTES = [
          ('and about {} % of an insertion', whole(share(INTERPOLATION, rows(DEFAULT))))),
 
     *_of('doc/faq.md',
+         ('then receives 500,000 of version 7 takes {} MB, at {} %;',
+          three(megabytes(versions('500,000 of version 4, then as many of version 7'))),
+          whole(versions('500,000 of version 4, then as many of version 7', 'leaf density, %'))),
+         ('one of a million of version 4 takes {} MB, at {} %, of version 7 {} MB.',
+          three(megabytes(versions('a million of version 4'))), whole(versions('a million of version 4', 'leaf density, %')),
+          three(megabytes(versions('a million of version 7')))),
+         ('the first call adds {} kB to the private memory of a preloaded session, that of `uuidv7()` {} kB',
+          whole(first_memory(DEFAULT)), whole(first_memory(CORE_V7))),
          ('The first statement takes {} µs, because it loads the library, {} µs if the library is preloaded;',
           whole(first(DEFAULT, 'not preloaded')), whole(first(DEFAULT))),
          ('with `uuidv7()` {} µs. Connecting takes {} ms',
@@ -168,7 +229,7 @@ QUOTES = [
 ]
 
 # In these each figure with a unit is a quote's, or has a reason here.
-COVERED = ['README.md', 'doc/performance.md']
+COVERED = ['README.md', 'doc/performance.md', 'doc/faq.md', 'doc/recipes.md']
 
 ALLOWED = [
     ('README.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
@@ -177,5 +238,8 @@ ALLOWED = [
     ('doc/performance.md', 'Fetched 4 kB at a time', 'the default of fast_uuid.buffer_size'),
     ('doc/performance.md', '16 MB of memory', 'a million times 16 bytes'),
     ('doc/performance.md', 'some 400 ns', 'read off the requests of any size below 64 bytes, which grow with none'),
+    ('doc/performance.md', 'after up to 5 ms', 'the delay that the experiment gives its writers'),
+    ('doc/faq.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
+    ('doc/faq.md', 'up to 4 kB', 'the default of fast_uuid.buffer_size'),
     ('doc/performance.md', 'some 5 ns', 'clock_gettime(CLOCK_REALTIME_COARSE), which no experiment measures alone'),
 ]

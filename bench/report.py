@@ -40,9 +40,8 @@ NOTES = {
     'inserts': '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table `(id PRIMARY KEY DEFAULT ..., '
                'n integer)`, after a checkpoint.',
     'single rows': 'pgbench, prepared, one row per transaction, `synchronous_commit = off`: with it on, the disk is measured.',
-    'serializable': 'Transactions that fail (40001) under SERIALIZABLE, in percent: each inserts a row, and then reads it '
-                    'by its id or does not. The table has a primary key by default and 100,000 rows; '
-                    '`max_pred_locks_per_page` is 2 unless said otherwise.',
+    'serializable': 'Transactions that fail (40001) under SERIALIZABLE, in percent, of eight sessions: each inserts a row '
+                    'into a table with 100,000 rows, and does what the row of this table says. `synchronous_commit = off`.',
     'versions': 'The index of a primary key with a million ids, inserted by one statement or two.',
     'first call': 'Client time of the first statement after connecting, over a Unix socket; then of the same statement '
                    'again, and of connecting. One server has preloaded the libraries, the other not.',
