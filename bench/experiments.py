@@ -1,6 +1,7 @@
 """The experiments.  Each takes a Bench and records what it measures, round
 after round with all its cases in turn, so that all see the same machine."""
 
+import re
 import tempfile
 import time
 
