@@ -28,7 +28,7 @@ instead($commands, 'pg_config', qq{case \$1 in
 esac});
 instead($commands, 'psql', qq{case "\$*" in
 	*server_version_num*) [ "\$RUNNING" ] && echo "\$RUNNING" ;;
-	*pg_available_extensions*) echo "\$AVAILABLE" ;;
+	*"CREATE EXTENSION"*) [ ! "\$STATE" ] || echo "ERROR:  \$STATE" >&2 ;;
 	*dynamic_library_path*) echo '/nowhere:$commands/library:\$libdir' ;;
 esac});
 
@@ -39,7 +39,7 @@ sub installcheck
 	my ($variables, @arguments) = @_;
 	local %ENV = %ENV;
 	delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL PG_CONFIG TEMP_CONFIG);
-	my ($status, $out, $err) = run_script($commands, { RUNNING => "${version}0002", AVAILABLE => 1, %$variables },
+	my ($status, $out, $err) = run_script($commands, { RUNNING => "${version}0002", STATE => '', %$variables },
 		'make', '-s', '-C', $build, 'installcheck', "PG_CONFIG=$commands/pg_config", @arguments);
 	return ($status, $out =~ /^(?:\+\+\+|# \+\+\+) regress/m ? 'tested' : 'not tested', join '', grep { /^fast_uuid:/ } split /^/, $err);
 }
@@ -48,9 +48,17 @@ my @sql     = ('TAP_TESTS=', 'REGRESS=one');
 my $other   = $version + 1;
 my $install = qr/make && sudo make install, with the same PG_CONFIG=\.\.\., comes first\n/;
 
-my ($status, $tested, $said) = installcheck({ AVAILABLE => 0 }, @sql);
-is("$status $tested", '2 not tested', 'not on the running server: refused');
-like($said, qr/\Afast_uuid: not installed on the running server: $install\z/, 'not on the running server: what to do');
+# As servers of various versions say that there is no such extension.
+my ($status, $tested, $said);
+foreach my $state ('0A000', '58P01')
+{
+	($status, $tested, $said) = installcheck({ STATE => $state }, @sql);
+	is("$status $tested", '2 not tested', "not on the running server, $state: refused");
+	like($said, qr/\Afast_uuid: not installed on the running server: $install\z/, "not on the running server, $state: what to do");
+}
+
+($status, $tested, $said) = installcheck({ STATE => '25006' }, @sql);
+is("$tested: $said", 'tested: ', 'anything else: pg_regress says so');
 
 ($status, $tested, $said) = installcheck({ RUNNING => "${other}0002" }, @sql);
 is("$status $tested", '2 not tested', 'another server runs: refused');
