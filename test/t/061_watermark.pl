@@ -8,7 +8,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('watermark');
+use lib 'test/perl';
+use WatermarkNode;
+
+$node = PostgreSQL::Test::Cluster->new('watermark');
 $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n"
 	  . "synchronous_standby_names = 'nobody'\nsynchronous_commit = local\n");
@@ -24,8 +27,7 @@ BEGIN
 	RETURN QUERY SELECT * FROM made WHERE id < upto ORDER BY id;
 END $$;
 });
-my $version  = $node->safe_psql('postgres', 'SHOW server_version_num');
-my $instance = "SET fast_uuid.ordering = 'instance'";
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 
 sub refused
 {
@@ -44,32 +46,6 @@ if ($version < 170000)
 		't', 'without shared memory there is none in the statistics');
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	$node->restart;
-}
-
-sub watermark
-{
-	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
-}
-
-sub stats
-{
-	my ($columns) = @_;
-	return $node->safe_psql('postgres', "SELECT $columns FROM fast_uuid_stats() WHERE name = 'instance'");
-}
-
-# A session in the middle of a transaction, which has the id that it returns.
-sub session
-{
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	$session->query_safe($instance);
-	return $session;
-}
-
-sub in_transaction
-{
-	my ($session, $call) = @_;
-	$session->query_safe('BEGIN');
-	return $session->query($call // "INSERT INTO made DEFAULT VALUES RETURNING id");
 }
 
 # The first UUID since the server started holds it back like any other.

@@ -9,39 +9,15 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $node = PostgreSQL::Test::Cluster->new('prepared');
+use lib 'test/perl';
+use WatermarkNode;
+
+$node = PostgreSQL::Test::Cluster->new('prepared');
 $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', "max_prepared_transactions = 5\nrestart_after_crash = on\n");
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n") if $node->pg_version < 17;
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text)');
-my $instance = "SET fast_uuid.ordering = 'instance'";
-
-sub watermark
-{
-	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
-}
-
-sub stats
-{
-	my ($columns) = @_;
-	return $node->safe_psql('postgres', "SELECT $columns FROM fast_uuid_stats() WHERE name = 'instance'");
-}
-
-# A session in the middle of a transaction, which has the id that it returns.
-sub session
-{
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	$session->query_safe($instance);
-	return $session;
-}
-
-sub in_transaction
-{
-	my ($session, $call) = @_;
-	$session->query_safe('BEGIN');
-	return $session->query($call // "INSERT INTO made DEFAULT VALUES RETURNING id");
-}
 
 # Prepared transactions, finished by another session, before and after a restart.
 my ($first_prepared) = slurp_file('doc/recipes.md') =~ /^(SELECT p\.gid, .*?);$/ms or die 'no such recipe';
