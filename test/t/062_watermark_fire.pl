@@ -85,6 +85,7 @@ END $$;
 CREATE UNLOGGED TABLE watermarks (ordinal bigserial, reader text, watermark uuid);
 CREATE UNLOGGED TABLE seen_in_transaction (ordinal bigserial PRIMARY KEY, id uuid);
 CREATE UNLOGGED TABLE seen_in_pairs (LIKE seen_in_transaction INCLUDING ALL);
+CREATE UNLOGGED TABLE seen_in_pages (LIKE seen_in_transaction INCLUDING ALL);
 CREATE UNLOGGED TABLE seen_by_function (LIKE seen_in_transaction INCLUDING ALL);
 CREATE UNLOGGED TABLE seen_naively (LIKE seen_in_transaction INCLUDING ALL);
 CREATE UNLOGGED TABLE progress (last uuid);
@@ -273,6 +274,20 @@ my %reader = (
 		my $watermark = run_in($session, 'SELECT uuidv7_fast_watermark()');
 		read_pass($session, 'in_pairs', $$last, $watermark);
 		$$last = $watermark;
+	},
+	# Remembers the last row, not the watermark.
+	in_pages => sub {
+		my ($session, $last) = @_;
+		my $watermark = run_in($session, 'SELECT uuidv7_fast_watermark()');
+		run_in($session, "INSERT INTO watermarks (reader, watermark) VALUES ('in_pages', '$watermark')");
+		my ($rows, $latest);
+		do
+		{
+			($rows, $latest) = split /\|/, run_in($session, 'WITH page AS (INSERT INTO seen_in_pages (id)'
+				  . " SELECT id FROM followed WHERE id > '$$last' AND id < '$watermark' ORDER BY id LIMIT 1000 RETURNING id)"
+				  . ' SELECT count(*), (array_agg(id ORDER BY id DESC))[1] FROM page');
+			$$last = $latest if $rows > 0;
+		} while ($rows == 1000);
 	},
 	by_function => sub {
 		my ($session) = @_;

@@ -15,7 +15,7 @@ use Examples;
 
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
 
-my ($drop, $search) = map { $_->{sql} } grep { $_->{sql} =~ /DROP EXTENSION|pg_db_role_setting/ } examples('doc/install.md');
+my ($search, $drop) = map { $_->{sql} } grep { $_->{sql} =~ /DROP EXTENSION|pg_db_role_setting/ } examples('doc/install.md');
 
 # A database that uses it in many ways.
 my $node = PostgreSQL::Test::Cluster->new('in_use');
@@ -40,6 +40,7 @@ INSERT INTO event (n) VALUES (1)});
 my $contents = q{SELECT "Id" FROM "Item" UNION ALL SELECT id FROM event ORDER BY 1; SELECT count(*) FROM event_present};
 my $before = $node->safe_psql('postgres', $contents);
 
+unlike($node->safe_psql('postgres', $search), qr/^(uuidv7_fast|fast_uuid)/m, 'the search before that does not list the extension itself');
 my ($code, $out, $err) = $node->psql('postgres', $drop, on_error_stop => 0);
 like($err, qr/cannot drop extension fast_uuid.*DETAIL:  column at of table seen depends on function uuidv7_fast_timestamp\(uuid,boolean\)\n\S*HINT/s,
 	'what is left after the defaults is refused and named, and nothing else');
