@@ -159,6 +159,8 @@ QUOTES = [
          ('a UUID takes {} times as long', three(values(INSTANCE, 'times uuidv7_fast()'))),
          ('generate {} million per second, under session order {} million.',
           tenths(millions(sessions(INSTANCE, 2))), tenths(millions(sessions(DEFAULT, 2)))),
+         ('one session draws {} million numbers per second, two together {} million.',
+          tenths(millions(sessions(NEXTVAL, 1))), tenths(millions(sessions(NEXTVAL, 2)))),
          # The time in the UUID
          ('ahead of the clock, by {} s after ten million calls',
           about(millions(('clock lead', CORE_V7.name, 10000000, 'us')))),
