@@ -285,7 +285,7 @@ my %reader = (
 		{
 			($rows, $latest) = split /\|/, run_in($session, 'WITH page AS (INSERT INTO seen_in_pages (id)'
 				  . " SELECT id FROM followed WHERE id > '$$last' AND id < '$watermark' ORDER BY id LIMIT 1000 RETURNING id)"
-				  . ' SELECT count(*), (array_agg(id ORDER BY id DESC))[1] FROM page');
+				  . q{ SELECT concat(count(*), '|', (array_agg(id ORDER BY id DESC))[1]) FROM page});
 			$$last = $latest if $rows > 0;
 		} while ($rows == 1000);
 	},
