@@ -10,6 +10,9 @@ trap '[ $? -gt 128 ] || { echo "$this_script: failed: $BASH_COMMAND" >&2; told=y
 # What other programs say is read here, in one language.
 export LC_ALL=C.UTF-8
 
+# With this, "cd" looks elsewhere first, and prints where it went.
+unset CDPATH
+
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
 

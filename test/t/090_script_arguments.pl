@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use lib 'test/perl';
+use Cwd qw(getcwd);
 use PostgreSQL::Test::Utils;
 use Scripts;
 use Test::More;
@@ -12,6 +13,7 @@ use Test::More;
 # All that a script could begin with: it is noted, and fails.
 my $commands = PostgreSQL::Test::Utils::tempdir();
 my $home     = PostgreSQL::Test::Utils::tempdir();
+my $links    = PostgreSQL::Test::Utils::tempdir();
 my $begun    = "$commands/begun";
 instead($commands, $_, qq{echo "$_ \$*" >>$begun; exit 99})
   foreach qw(apt-get apt-cache dpkg dpkg-query sudo runuser debootstrap unshare mktemp mkdir make tar rm
@@ -57,6 +59,14 @@ foreach my $script (@scripts)
 		"$script --help: the comment at its head");
 	my ($first) = (answer("$script --help among others", {}, $script, '--help', '--offlin'));
 	is($first, 0, "$script --help: answered first");
+	symlink(getcwd() . "/$script", "$links/a link") or die "symlink: $!";
+	foreach my $way ([ 'through a symbolic link', {}, "$links/a link" ], [ 'with CDPATH', { CDPATH => '.:/' }, $script ])
+	{
+		my ($name, $variables, $called) = @$way;
+		my ($found, $same, $complaint) = answer("$script $name", $variables, $called, '--help');
+		is("$found $complaint$same", "0 $help", "$script $name: the same");
+	}
+	unlink "$links/a link";
 
 	check_refused("$script, a wrong word", '"wrong_word"', {}, $script, 'wrong_word');
 	check_refused("$script, a wrong option", '"--offlin"', {}, $script, '--offlin');
