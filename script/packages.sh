@@ -1,7 +1,8 @@
 # What the scripts of this folder install: packages of Debian or Ubuntu, by apt-get.
 # Sourced by common.sh.
 
-no_cluster=/etc/postgresql-common/createcluster.d/fast_uuid_script.conf
+# Each script has its own, named by its process: another may end meanwhile.
+no_cluster=/etc/postgresql-common/createcluster.d/fast_uuid_script.$$.conf
 
 as_root()
 {
@@ -267,10 +268,16 @@ make_directories()
 	as_root mkdir "$1"
 }
 
+# Remove this script's file, and those of scripts that were killed.
 allow_cluster()
 {
-	local directory
-	[ ! -e "$no_cluster" ] || as_root rm -f "$no_cluster"
+	local directory file owner
+	for file in "${no_cluster%.*.conf}".*.conf; do
+		owner=${file%.conf} owner=${owner##*.}
+		if [ -e "$file" ] && { [ "$owner" = $$ ] || [ ! -e "/proc/$owner" ]; }; then
+			as_root rm -f "$file"
+		fi
+	done
 	for directory in "${no_cluster_directories[@]}"; do
 		[ ! -d "$directory" ] || as_root rmdir --ignore-fail-on-non-empty "$directory"
 	done

@@ -105,25 +105,34 @@ isnt($status, 0, 'broken off: an error');
 is(asked($commands, 'install'), 1, 'broken off: no second installation');
 
 # What keeps the package from making a server goes with the script, and so do the
-# directories that were made for it, unless a package has put something there.
+# directories that were made for it, unless a package has put something there.  That of
+# another script stays until it has ended.
+my $directory = 'postgresql-common/createcluster.d';
+my $killed    = 2**22 + 1;    # no process has a number so high
 foreach my $case (
 	[ 'broken off',                         [],                    'exit 1',                                '' ],
 	[ 'broken off, with a directory before', ['postgresql-common'], 'exit 1',                                'postgresql-common' ],
-	[ 'installed',                           [],                    ': >"$ETC/postgresql-common/of_package"', 'postgresql-common postgresql-common/of_package' ])
+	[ 'installed',                           [],                    ': >"$ETC/postgresql-common/of_package"', 'postgresql-common postgresql-common/of_package' ],
+	[ 'another script', ['postgresql-common', $directory, "$directory/no.$$.conf"], 'exit 1', "postgresql-common $directory $directory/no.$$.conf" ],
+	[ 'a script that was killed', ['postgresql-common', $directory, "$directory/no.$killed.conf"], 'exit 1', "postgresql-common $directory" ])
 {
 	my ($name, $before, $install, $after) = @$case;
 	my $etc = PostgreSQL::Test::Utils::tempdir();
-	mkdir "$etc/$_" or die "mkdir: $!" foreach @$before;
+	foreach my $file (@$before)
+	{
+		if ($file =~ /\.conf$/) { append_to_file("$etc/$file", '') }
+		else { mkdir "$etc/$file" or die "mkdir: $!" }
+	}
 	$commands = bare_debian(qq{case \$asked in
 	update) echo "Hit:1 http://mirror bookworm InRelease" ;;
 	size) echo "Need to get 209 MB of archives." ;;
-	install) cp "\$ETC/postgresql-common/createcluster.d/no.conf" $etc.seen; $install ;;
+	install) cat "\$OWN" >$etc.seen; $install ;;
 esac});
 	unlink map { "$commands/$_" } qw(mkdir rmdir sh find);
 	run_script($commands, { ETC => $etc, PG_VERSION => 17 },
-		'bash', '-c', '. script/common.sh; no_cluster=$ETC/postgresql-common/createcluster.d/no.conf; install_server');
+		'bash', '-c', ". script/common.sh; export OWN=\$ETC/$directory/no.\$\$.conf; no_cluster=\$OWN; install_server");
 	is(slurp_file("$etc.seen"), "create_main_cluster = false\n", "$name: no server is made meanwhile");
-	is(join(' ', map { s{^\./}{}r } split /\n/, `cd $etc && find . -mindepth 1 | sort`), $after, "$name: nothing of that stays");
+	is(join(' ', map { s{^\./}{}r } split /\n/, `cd $etc && find . -mindepth 1 | sort`), $after, "$name: nothing else stays");
 }
 
 $commands = bare_debian(q{[ $asked != update ] || echo "Hit:1 http://mirror bookworm InRelease"});
