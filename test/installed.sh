@@ -39,8 +39,11 @@ fi
 # Where a server of this machine finds the library, if it finds one.
 [ -e fast_uuid.so ] && [ -z "${TEMP_CONFIG:-}" ] || exit 0
 IFS=:
+set -f
 for directory in $path; do
-	[ "$directory" != '$libdir' ] || directory=$("$pg_config" --pkglibdir)
+	case $directory in
+		'$libdir' | '$libdir/'*) directory=$("$pg_config" --pkglibdir)${directory#'$libdir'} ;;
+	esac
 	if [ -e "$directory/fast_uuid.so" ]; then
 		cmp -s fast_uuid.so "$directory/fast_uuid.so" ||
 			echo "fast_uuid: testing $directory/fast_uuid.so, which is another build than the one here (sudo make install)" >&2

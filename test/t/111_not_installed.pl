@@ -14,7 +14,7 @@ my $real = $ENV{PG_CONFIG} // 'pg_config';
 my ($version) = `$real --version` =~ /^PostgreSQL (\d+)/;
 my $build     = PostgreSQL::Test::Utils::tempdir();
 my $commands  = PostgreSQL::Test::Utils::tempdir();
-mkdir "$_" or die "mkdir: $!" foreach "$build/test", "$commands/share", "$commands/library";
+mkdir "$_" or die "mkdir: $!" foreach "$build/test", "$commands/share", "$commands/library", "$commands/library/own";
 system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', $build);
 system_or_bail('cp', 'test/installed.sh', "$build/test");
 append_to_file("$build/fast_uuid.so", 'this build');
@@ -24,12 +24,13 @@ append_to_file("$commands/library/fast_uuid.so", 'this build');
 instead($commands, 'pg_config', qq{case \$1 in
 	--bindir) echo $commands ;;
 	--sharedir) echo $commands/share ;;
+	--pkglibdir) echo $commands/library ;;
 	*) exec $real "\$@" ;;
 esac});
 instead($commands, 'psql', qq{case "\$*" in
 	*server_version_num*) [ "\$RUNNING" ] && echo "\$RUNNING" ;;
 	*"CREATE EXTENSION"*) [ ! "\$STATE" ] || echo "ERROR:  \$STATE" >&2 ;;
-	*dynamic_library_path*) echo '/nowhere:$commands/library:\$libdir' ;;
+	*dynamic_library_path*) echo "\${SEARCHED:-/nowhere:$commands/library:\\\$libdir}" ;;
 esac});
 
 # With these variables, and these arguments of make: its status, whether it has come to
@@ -75,6 +76,12 @@ append_to_file("$commands/library/fast_uuid.so", ' and more');
 ($status, $tested, $said) = installcheck({}, @sql);
 is("$tested: $said", "tested: fast_uuid: testing $commands/library/fast_uuid.so, which is another build than the one here (sudo make install)\n",
 	'installed, another build: said');
+
+append_to_file("$commands/library/own/fast_uuid.so", 'this build');
+($status, $tested, $said) = installcheck({ SEARCHED => '$libdir/own:$libdir' }, @sql);
+is("$tested: $said", 'tested: ', 'a directory below $libdir: the library there counts');
+($status, $tested, $said) = installcheck({ SEARCHED => "$commands/*:$commands/library/own" }, @sql);
+is("$tested: $said", 'tested: ', 'a directory with a name like a pattern: none but that one');
 
 # The server tests have servers of their own.
 @sql = ('REGRESS=', 'TEST_MODULES=', 'PROVE_TESTS=none', 'PROVE=true');
