@@ -72,12 +72,13 @@ def main(check):
     summary = Summary(TOP / 'bench/results/results.csv')
     problems = []
     for file in dict.fromkeys([quote.file for quote in quotes.QUOTES] + quotes.COVERED):
-        before = (TOP / file).read_text(encoding='utf-8')
+        # As it is, with the ends of its lines.
+        before = (TOP / file).read_bytes().decode('utf-8')
         after, changes, slots, wrong = placed(before, [q for q in quotes.QUOTES if q.file == file], summary)
         problems += wrong
         if not check:
             if after != before:
-                (TOP / file).write_text(after, encoding='utf-8')
+                (TOP / file).write_bytes(after.encode('utf-8'))
             continue
         problems += [f'{file}:{line(before, start)}: "{before[start:end]}" should be "{new}"' for start, end, new in changes]
         allowed = [words for where, words, _ in quotes.ALLOWED if where == file]

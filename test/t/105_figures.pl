@@ -122,4 +122,11 @@ is(slurp_file("$copy/doc/a.md"), $document =~ s/100 %/23 %/r =~ s/50 %/81 %/r =~
 ($status, $wrong) = quoted($copy, '--check');
 is($wrong, '', 'now they are right');
 
+# A checkout with the ends of lines of another system keeps them.
+in_copy('README.md', $readme =~ s/\n/\r\n/gr =~ s/\r\n\z//r);
+($status, $wrong) = quoted($copy);
+is($wrong, '', 'lines that end in CR and LF: figures are placed without a complaint');
+is(slurp_file("$copy/README.md"), $readme =~ s/1,234\n/2,000\n/r =~ s/1,250\.0/2,500.0/r =~ s/50 %/19 %/r =~ s/1\.2 \| 1,234/2.0 | 2,000/r =~ s/\n/\r\n/gr =~ s/\r\n\z//r,
+	'and all else is as it was, the end of the file too');
+
 done_testing();
