@@ -19,6 +19,7 @@ foreach my $case (
 	[ 'no rounds',                  qr/--rounds needs a whole number above 0, not "0"$/m, '--rounds', '0' ],
 	[ 'rounds that are no number',  qr/--rounds needs a whole number above 0, not "many"$/m, '--rounds', 'many' ],
 	[ 'an output that is no directory', qr/\S+Makefile is no directory$/m, '--output', 'Makefile' ],
+	[ 'an output below a file', qr/\S+Makefile\/new cannot be written: \S+Makefile is no directory that you may write to$/m, '--dry-run', '--output', 'Makefile/new' ],
 	[ 'a report of nothing', qr/\S+ has no results.csv to draw a report from$/m, '--report', '--output', PostgreSQL::Test::Utils::tempdir() ],
 	[ 'a part, compared with a commit', qr/--against takes --rounds alone$/m, '--against', 'HEAD', '--only', 'requests' ],
 	map { ([ "$_ without its value", qr/$_ needs a (?:value: [A-Z]+|whole number above 0)$/m, $_ ], [ "$_ before another option", qr/$_ needs a (?:value: [A-Z]+|whole number above 0)$/m, $_, '--here' ]) }
@@ -29,6 +30,15 @@ foreach my $case (
 	isnt($?, 0, "$name: an error") or next;
 	like($err, qr{^\n?script/bench: $sentence}, "$name: a sentence");
 	is($out . $err =~ s{\A\n?script/bench: .*(\n"script/bench --help" says what there is\.)?}{}r, '', "$name: nothing else");
+}
+
+{
+	local $ENV{TMPDIR} = '/no/such/directory';
+	my ($out, $err) = run_command([ 'script/bench', '--dry-run', '--only', 'bulk' ]);
+	like($err, qr{\Ascript/bench: TMPDIR=/no/such/directory is no directory that you may write to: name another, or use --output\n}, 'nowhere to put a part: a sentence');
+	is($out, '', 'nowhere to put a part: nothing is measured');
+	($out, $err) = run_command([ 'script/bench', '--dry-run', '--only', 'bulk', '--output', 'bench/new' ]);
+	is($err, '', 'a part has a place of its own: no error');
 }
 
 foreach my $case (
