@@ -16,8 +16,8 @@ TOP = Path(__file__).resolve().parent.parent
 
 NUMBER = r'\d+(?:,\d{3})*(?:\.\d+)?'
 SLOT = rf'(?<![\d.,])({NUMBER})(?!\d|[.,]\d)'
-UNIT = r'(?:ns|[µμu]s|ms|s|kB|MB|GB|GB/s|%|times|×|million(?:\s+\w+)?\s+per\s+second|\w+\s+per\s+second)(?![\w/])'
-WITH_UNIT = re.compile(rf'(?<![\w.,^-])({NUMBER})\s*{UNIT}')
+UNIT = r'(?:ns|[µμu]s|ms|s|(?:milli|micro|nano)?seconds?|minutes?|kB|MB|GB|[KMG]iB|GB/s|%|times|×|million(?:\s+\w+)?\s+per\s+second|\w+\s+per\s+second)(?![\w/])'
+WITH_UNIT = re.compile(rf'(?<![\w.,^])({NUMBER})(?:\*\*|&nbsp;)?\s*{UNIT}')
 CODE = re.compile(r'^```.*?^```|`[^`\n]*`', re.MULTILINE | re.DOTALL)
 
 

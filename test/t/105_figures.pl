@@ -99,8 +99,9 @@ check('a text that is there twice', qr{\Adoc/a\.md: the text stands in several p
 	'doc/a.md' => "$document\nby 7 ms\n");
 check('a template that was taken out', qr{\AREADME\.md:4: no quote has "50 %"\z}, 'bench/quotes.py' => $list =~ s/^.*less than b.*\n//mr);
 check('a figure that no template has', qr{\AREADME\.md:11: no quote has "3 \xc2\xb5s"\z}, 'README.md' => "$readme\nAnd 3 \xc2\xb5s.\n");
-check('each unit', qr{\A(?:README\.md:1[1-9]: no quote has ".*"\n?){9}\z},
-	'README.md' => "$readme\n" . join('', map { "$_\n" } '3 ns', '3 us', '3.5 MB', '1.25 times', '2 %', '2 million per second', '2 million values per second', '1,000 rows per second', "7\xc3\x97"));
+check('each unit', qr{\A(?:README\.md:(?:1[1-9]|2\d): no quote has ".*"\n?){14}\z},
+	'README.md' => "$readme\n" . join('', map { "$_\n" } '3 ns', '3 us', '3.5 MB', '1.25 times', '2 %', '2 million per second', '2 million values per second', '1,000 rows per second', "7\xc3\x97",
+		'3 seconds', '5 minutes', '2 GiB', '**9** ms', '5-6 ms'));
 check('two templates of one figure', qr{\Adoc/a\.md:3: two quotes have one figure: "slower by \{\} ms"\z},
 	'bench/quotes.py' => $list =~ s/^\]\]/    ('doc\/a.md', 'slower by {} ms', [about(difference(B, A))]),\n]]/mr);
 check('an experiment that was not run', qr{\Adoc/a\.md: "by \{\} ms": results\.csv has no median of speed, c, 1, ms\z},
