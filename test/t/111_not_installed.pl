@@ -13,7 +13,7 @@ use Test::More;
 my $real = $ENV{PG_CONFIG} // 'pg_config';
 my ($version) = `$real --version` =~ /^PostgreSQL (\d+)/;
 my $build     = PostgreSQL::Test::Utils::tempdir();
-my $commands  = PostgreSQL::Test::Utils::tempdir();
+my $commands  = PostgreSQL::Test::Utils::tempdir_short();    # PGXS takes no blank in PG_CONFIG
 mkdir "$_" or die "mkdir: $!" foreach "$build/test", "$commands/share", "$commands/library", "$commands/library/own";
 system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', $build);
 system_or_bail('cp', 'test/installed.sh', "$build/test");
