@@ -58,13 +58,13 @@ fuuid_settings_are_defined(void)
  * Raise the error for a setting whose value names nothing that there is.
  */
 void
-fuuid_setting_fail_unknown(const char *what, const char *value, const char *setting, const char *available)
+fuuid_setting_fail_unknown(const char *what, const char *value, const char *setting, const char *valid)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized %s \"%s\"", what, value),
 			 errdetail("\"%s\" was set %s.", setting, fuuid_setting_origin(fuuid_setting_source(setting))),
-			 errhint("Valid values are: %s. Use SET to choose one of them, or correct the value where it was set and reconnect.", available)));
+			 errhint("Valid values are: %s. Use SET to choose one of them, or correct the value where it was set and reconnect.", valid)));
 }
 
 /*

@@ -36,6 +36,6 @@ extern bool fuuid_settings_are_defined(void);
 extern bool fuuid_setting_must_keep(GucSource source);
 extern void fuuid_setting_warn_of_mistake(const char *setting, const char *value, const char *detail);
 FUUID_NORETURN extern void fuuid_setting_fail_unknown(const char *what, const char *value,
-												const char *setting, const char *available);
+												const char *setting, const char *valid);
 
 #endif							/* FUUID_SETTINGS_HOOKS_H */

@@ -39,7 +39,7 @@ ordering_by_name(const char *name)
  * The names of the orders, for a hint; palloc'd.
  */
 static const char *
-available_orderings(void)
+valid_orderings(void)
 {
 	return psprintf("%s, %s, %s", ordering_names[FUUID_ORDERING_SESSION],
 					ordering_names[FUUID_ORDERING_INSTANCE], ordering_names[FUUID_ORDERING_DURABLE]);
@@ -55,7 +55,7 @@ check(const char *setting, const char *value, GucSource source)
 		fuuid_setting_warn_of_mistake(setting, value, "There is no ordering of that name.");
 		return true;
 	}
-	GUC_check_errhint("Valid values are: %s.", available_orderings());
+	GUC_check_errhint("Valid values are: %s.", valid_orderings());
 	return false;
 }
 
@@ -119,6 +119,6 @@ void
 fuuid_settings_unknown_ordering(void)
 {
 	if (required == FUUID_ORDERING_UNKNOWN)
-		fuuid_setting_fail_unknown("ordering", fuuid_required_ordering_text, "fast_uuid.required_ordering", available_orderings());
-	fuuid_setting_fail_unknown("ordering", fuuid_ordering_text, "fast_uuid.ordering", available_orderings());
+		fuuid_setting_fail_unknown("ordering", fuuid_required_ordering_text, "fast_uuid.required_ordering", valid_orderings());
+	fuuid_setting_fail_unknown("ordering", fuuid_ordering_text, "fast_uuid.ordering", valid_orderings());
 }
