@@ -29,7 +29,7 @@ sub start_faulty_node
 {
 	my ($name, %options) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(extra => $options{initdb} // []);
+	$node->init($options{initdb} ? (extra => $options{initdb}) : ());
 	# The just-in-time compiler's own memory is not what is measured.
 	$node->append_conf('postgresql.conf', 'jit = off');
 	start_server($node, $options{preload});
