@@ -109,7 +109,7 @@ class Campaign:
         self.slots = queue.Queue()
         self.made = []
         self.originals = None
-        self.counting = None
+        self.counting = queue.Queue()
 
     def open_journals(self):
         """What is kept: for the same code and compiler, and results for the same tests too."""
@@ -141,32 +141,38 @@ class Campaign:
             if self.originals is None:
                 self.originals = slot.build.all_objects()
                 self.active = slot.build.active_lines([s for s in self.sources if s.name.startswith("src/")])
-                self.first = slot
             else:
-                slot.require(["sh", "-c", "cp -p '%s'/src/*.o src/" % self.first.source])
+                slot.require(["sh", "-c", "cp -p '%s'/src/*.o src/" % self.made[0].source])
             slot.require(["sh", "-c", "mkdir ../originals && cp -p src/*.o ../originals/"])
             self.made.append(slot)
             self.slots.put(slot)
 
     @contextlib.contextmanager
-    def a_slot(self):
-        slot = self.slots.get()
+    def lent(self, slots):
+        slot = slots.get()
         try:
             yield slot
         finally:
-            self.slots.put(slot)
+            slots.put(slot)
 
-    def counting_slot(self):
-        if self.counting is None:
-            say("Building to count lines")
-            self.counting = Slot(self.context, "counting")
-            self.counting.create()
+    def a_slot(self):
+        return self.lent(self.slots)
+
+    def a_counting_slot(self):
+        return self.lent(self.counting)
+
+    def make_counting_slots(self):
+        say("Making %d slots to count lines" % self.chosen.jobs)
+        for number in range(1, self.chosen.jobs + 1):
+            slot = Slot(self.context, "counting%d" % number)
+            self.made.append(slot)
+            slot.create()
             flags = ["with_llvm=no", "PG_CFLAGS=--coverage -O0", "SHLIB_LINK=-lcrypto --coverage"]
-            self.counting.require(["make", "-s", "clean"])
-            self.counting.require(["make", "-s"] + flags)
-            self.counting.require(["make", "-s", "install", "DESTDIR=" + self.counting.install] + flags)
-            self.counting.require(["make", "-s", "test-modules"])
-        return self.counting
+            slot.require(["make", "-s", "clean"])
+            slot.require(["make", "-s"] + flags)
+            slot.require(["make", "-s", "install", "DESTDIR=" + slot.install] + flags)
+            slot.require(["make", "-s", "test-modules"])
+            self.counting.put(slot)
 
     # Which mutants
 
@@ -355,8 +361,7 @@ class Campaign:
             say("\n" + self.table.text(report.COLUMNS[:8]) + "\n\n" + report.MEANING)
             return 0
         say("The lines that each test reaches")
-        self.reach = coverage.gather(self.counting_slot, lambda: self.first, TOP, self.tests,
-                                     "%s/lines-%s" % (self.chosen.output, self.code), say)
+        self.reach = coverage.gather(self, TOP, self.tests, "%s/lines-%s" % (self.chosen.output, self.code), say)
         for reach in self.reach.values():
             if not reach.passes:
                 say("left out, because it fails without a mutant: " + reach.test)
@@ -391,7 +396,7 @@ def main():
         say("Stopped; the same command goes on from here")
         return 130
     finally:
-        for slot in campaign.made + ([campaign.counting] if campaign.counting else []):
+        for slot in campaign.made:
             slot.end_all()
 
 

@@ -1,5 +1,6 @@
 """Which lines of src/ each test executes, and how long it takes."""
 
+import concurrent.futures
 import glob
 import json
 import os
@@ -29,28 +30,40 @@ class Reach:
         return 30 + 5 * self.seconds
 
 
-def gather(counting_slot, slot, top, tests, cache, say):
+def gather(campaign, top, tests, cache, say):
     """{test: Reach}, for each of the tests; what is in the cache is taken from there.
-
-    counting_slot() and slot() give the slot when it is needed: the one is built
-    to count lines, the other as usual.
-    """
+    The campaign lends the slots, a_counting_slot() those that are built to count lines."""
     os.makedirs(cache, exist_ok=True)
+    paths = {test: os.path.join(cache, "%s-%s.json" % (test.replace(":", "-"), fingerprint(top, files_of(top, test))))
+             for test in tests}
+    left = [test for test in tests if not os.path.exists(paths[test])]
+
+    def count(test):
+        with campaign.a_counting_slot() as counting:
+            told = measure(counting, campaign.a_slot, test)
+        with open(paths[test] + ".new", "w") as file:
+            json.dump(told, file)
+        os.rename(paths[test] + ".new", paths[test])
+
+    if left:
+        campaign.make_counting_slots()
+    with concurrent.futures.ThreadPoolExecutor(campaign.chosen.jobs) as pool:
+        futures = {pool.submit(count, test): test for test in left}
+        try:
+            for number, future in enumerate(concurrent.futures.as_completed(futures), 1):
+                future.result()
+                say("%3d/%d  lines that %s reaches" % (number, len(left), futures[future]))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     found = {}
-    for number, test in enumerate(tests, 1):
-        path = os.path.join(cache, "%s-%s.json" % (test.replace(":", "-"), fingerprint(top, files_of(top, test))))
-        if not os.path.exists(path):
-            say("%3d/%d  lines that %s reaches" % (number, len(tests), test))
-            told = measure(counting_slot(), slot, test)
-            with open(path + ".new", "w") as file:
-                json.dump(told, file)
-            os.rename(path + ".new", path)
-        with open(path) as file:
+    for test in tests:
+        with open(paths[test]) as file:
             found[test] = Reach(test, json.load(file), builds_itself(top, test))
     return found
 
 
-def measure(counting, slot, test):
+def measure(counting, a_slot, test):
     counts = os.path.join(counting.tmp, "counts")
     shutil.rmtree(counts, ignore_errors=True)
     counting.require(["mkdir", counts])
@@ -59,10 +72,11 @@ def measure(counting, slot, test):
     passes = outcome.passed
     if not passes:
         # Because it is counted, or in any case?
-        outcome = run_test(slot(), test)
+        with a_slot() as usual:
+            outcome = run_test(usual, test)
+            usual.stop_server()
+            usual.end_all()
         passes = outcome.passed
-        slot().stop_server()
-        slot().end_all()
     lines, known = executed(counting, counts)
     return {"seconds": round(outcome.seconds, 2), "passes": passes, "message": outcome.message,
             "lines": lines, "known": known}
