@@ -13,6 +13,8 @@ use Watchdog;
 
 # The version that the suite runs on is none that is offered there.
 delete $ENV{PG_VERSION};
+# A suite that was started in the background ignores these, and so would the scripts.
+$SIG{$_} = 'DEFAULT' foreach qw(INT QUIT);
 
 # As apt-get starts dpkg: with the default reaction to signals.
 my $apt = q{begin()
