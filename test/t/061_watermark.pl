@@ -42,8 +42,8 @@ if ($version < 170000)
 {
 	refused('SELECT uuidv7_fast_watermark()', qr/ERROR:  55000: fast_uuid must be loaded via "shared_preload_libraries"/,
 		'without shared memory');
-	is($node->safe_psql('postgres', "SELECT watermark IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
-		't', 'without shared memory there is none in the statistics');
+	like($node->safe_psql('postgres', "SELECT uuidv7_fast(); SELECT * FROM fast_uuid_stats() WHERE name = 'instance'"),
+		qr/\nordering\|instance\|+$/, 'without shared memory the statistics of the instance are empty');
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	$node->restart;
 }
@@ -68,6 +68,8 @@ like($first, qr/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
 is( $node->safe_psql('postgres', "SELECT uuidv7_fast_timestamp('$second', true) BETWEEN now() - interval '1 min' AND now()"),
 	't', 'with a time of this moment');
 is(stats('watermark IS NOT NULL, held_back_by IS NULL, held_back_for IS NULL'), 't|t|t', 'nobody holds it back');
+$id = $node->safe_psql('postgres', "$instance; SELECT uuidv7_fast()");
+is(stats("watermark > '$id'"), 't', 'the one in the statistics is beyond the latest value too');
 
 # What a transaction in flight holds back, and until when.
 my @calls = (
