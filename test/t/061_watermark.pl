@@ -199,14 +199,14 @@ my $by_workers = 'SELECT min(id::text) FROM (SELECT %s AS id FROM input OFFSET 0
 foreach my $function ('uuidv7_fast()', 'hidden()')
 {
 	my $session = session();
-	$session->query_safe($parallel);
+	$session->query_safe("\\set VERBOSITY verbose\n$parallel");
 	$session->query_safe("ALTER SYSTEM SET max_parallel_workers = 8");
 	my ($code, $out, $err) = (0);
 	my $id = in_transaction($session, sprintf($by_workers, $function));
 	if ($function eq 'hidden()' && $version >= 170000)
 	{
 		is($id, '', 'hidden(): a worker whose leader could prepare without the library refuses');
-		like($session->{stderr}, qr/ERROR:  fast_uuid is not loaded in the leader of this parallel worker\nDETAIL:  If the leader prepared its transaction, uuidv7_fast_watermark\(\) would not know of this UUID\.\nHINT:  Add fast_uuid to "shared_preload_libraries"/, '... and says what to do');
+		like($session->{stderr}, qr/ERROR:  55000: fast_uuid is not loaded in the leader of this parallel worker\nDETAIL:  If the leader prepared its transaction, uuidv7_fast_watermark\(\) would not know of this UUID\.\nHINT:  Add fast_uuid to "shared_preload_libraries"/, '... and says what to do');
 		$session->{stderr} = '';
 		$session->query_safe('ROLLBACK');
 		$session->query_safe('BEGIN; SELECT uuidv7_fast_timestamp(gen_random_uuid())');

@@ -160,7 +160,7 @@ restart_with("max_prepared_transactions = 5\n");
 	# Two workers publish at once: the one stands before its exchange of the word that
 	# they share, the other one makes its own.  Which of them has read the clock earlier
 	# is known of neither, so they do it again.
-	foreach (1 .. 8)
+	foreach (1 .. 24)
 	{
 		run_in($writer, 'BEGIN');
 		hold($writer, 'publishing', $by_workers, 1);

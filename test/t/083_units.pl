@@ -113,11 +113,38 @@ foreach my $ordering ('session', 'instance')
 	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: and not a backward step of the next UUID");
 }
 
+# A lead that only steps of less than a millisecond have made is none of the session's;
+# the instance, which sees all of it at once when the session brings it, counts it.
+$session->quit;
+$session = RawSession->connect($node, user => $user, database => 'postgres');
+query('SET fast_uuid.ordering = instance; SELECT fast_uuid_reset_ordering(); SET fast_uuid.ordering = session');
+my $counted = $shown->('instance') =~ s/.* //r;
+foreach my $ns (0, -600_000, -1_200_000)
+{
+	$clock->put($start + $ns);
+	query('SELECT uuidv7_fast()');
+}
+is($shown->('session'), '1200 1200 0', 'two steps of 600000 ns: no backward step of the session');
+query('SET fast_uuid.ordering = instance; SELECT uuidv7_fast()');
+is($shown->('instance') =~ s/.* //r, $counted + 1, 'two steps of 600000 ns: a backward step of the instance');
+
+# The watermark in the statistics is a nanosecond beyond the latest UUID, wherever
+# the clock is.
+query('SELECT fast_uuid_reset_ordering()');
+$clock->put($start);
+my $latest = query('SELECT uuidv7_fast()');
+foreach my $ns (0, 1, 2, 1_000_000)
+{
+	$clock->put($start + $ns);
+	is(KnownClock::ns_of(query("SELECT watermark FROM fast_uuid_stats() WHERE name = 'instance'")) - KnownClock::ns_of($latest),
+		1, "the clock $ns ns later: the watermark of the statistics");
+}
+
 # A lead of exactly a millisecond that the watermark is the first to see.
 query('SELECT fast_uuid_reset_ordering()');
 $clock->put($start + 1_000_000);
 query('SELECT uuidv7_fast()');
-my $counted = $shown->('instance') =~ s/.* //r;
+$counted = $shown->('instance') =~ s/.* //r;
 $clock->put($start);
 query('SELECT uuidv7_fast_watermark()');
 is($shown->('instance') =~ s/.* //r, $counted + 1, 'a lead of 1000000 ns: a backward step, as the watermark sees it');
