@@ -19,6 +19,7 @@
  *	  adjtimex says STATE STATUS ESTERROR MAXERROR
  *					it returns that state, and these in its struct
  *	  coarse ERRNO	there is no coarse clock
+ *	  no vdso		the vDSO has no getrandom, as before Linux 6.11
  *	  clocksource PATH
  *					the file with the name of the clock source leads to PATH
  *
@@ -199,6 +200,17 @@ open(const char *path, int flags,...)
 	device_fd = fd;
 	reads = interrupts = 0;
 	return fd;
+}
+
+/*
+ * A fault leads from the vDSO to the program itself, which lacks what that has.
+ */
+void *
+dlopen(const char *path, int flags)
+{
+	if (path != NULL && strncmp(path, "linux-", 6) == 0 && strcmp(injected_fault(), "no vdso") == 0)
+		return REAL(dlopen) (NULL, RTLD_LAZY);
+	return REAL(dlopen) (path, flags);
 }
 
 int

@@ -154,5 +154,13 @@ foreach my $preloaded (0, 1)
 	}
 }
 
+# No fault: a kernel without getrandom in its vDSO.
+set_fault('no vdso');
+start_server($node, 1, $fault_file);
+is( $node->safe_psql('postgres',
+		"SELECT count(DISTINCT uuidv7_fast('getrandom')) FROM generate_series(1, 1000); SELECT implementation FROM fast_uuid_sources() WHERE name = 'getrandom'"),
+	"1000\nsystem call", 'no getrandom in the vDSO: by a system call');
+$node->stop;
+
 unlike(slurp_file($node->logfile), qr/PANIC|terminated by signal/, 'the server went on all the time');
 done_testing();

@@ -114,29 +114,37 @@ SKIP:
 	$clock->put(1_800_000_000_000_000_000);
 	my $latest = $node->safe_psql('postgres', $generate);
 
-	# A session of the server's next life, and its process, that wait for the clock.  A
-	# machine that is slow enough may miss that, and looks at another life.
+	# A session of the server's next life, and its process, that wait for the clock.  If
+	# it is to be cancelled, another one has begun to wait before, and goes on with that.
+	# A machine that is slow enough may miss both, and looks at another life.
 	my $waiting = sub {
-		foreach (1 .. 20)
+		my ($cancel) = @_;
+		foreach (1 .. 10)
 		{
 			$node->stop;
 			unlink $node->basedir . '/clock';
 			$clock = KnownClock->new($node);
 			$clock->put(1_800_000_000_000_000_000);
-			my $session = session();
-			my $pid     = $session->query('SELECT pg_backend_pid()');
-			$session->send($generate);
-			$node->poll_query_until('postgres', "SELECT wait_event = 'Extension' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pid");
-			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $_[0];
-			my $id = within($node, 'a wait for the clock', sub { $session->receive });
-			return ($session, $pid, $id) if !$_[0] || $session->{error} ne '';
+			my @sessions = map { session() } 1 .. $cancel ? 2 : 1;
+			my @pids     = map { $_->query('SELECT pg_backend_pid()') } @sessions;
+			foreach my $n (0 .. $#sessions)
+			{
+				$sessions[$n]->send($generate);
+				$node->poll_query_until('postgres', "SELECT wait_event = 'Extension' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pids[$n]");
+			}
+			my ($session, $pid) = ($sessions[-1], $pids[-1]);
+			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $cancel;
+			my $id   = within($node, 'a wait for the clock', sub { $session->receive });
+			my $seen = !$cancel || $session->{error} ne '' && !$sessions[0]->has_answer;
+			$latest = within($node, 'the wait of the other', sub { $sessions[0]->receive }) if $cancel;
+			$sessions[0]->quit if $cancel;
+			return ($session, $pid, $id) if $seen;
 			$session->quit;
-			$latest = $id;
 		}
-		BAIL_OUT('no session waits');
+		BAIL_OUT('no session waits, or none is cancelled before another has waited to the end');
 	};
 	my ($session, $pid, $id) = $waiting->('cancel it');
-	is($id . substr($session->{error}, 0, 5), '57014', 'a wait for the clock is cancelled');
+	is($id . substr($session->{error}, 0, 5), '57014', 'a wait for the clock is cancelled, and not at its end');
 	within($node, 'a wait that was cancelled: afterwards', sub { check_alive($session, $pid, 'a wait that was cancelled') });
 	$session->quit;
 	($session, $pid, $id) = $waiting->();

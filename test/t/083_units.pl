@@ -140,6 +140,9 @@ foreach my $ns (0, 1, 2, 1_000_000)
 		1, "the clock $ns ns later: the watermark of the statistics");
 }
 
+# It is the smallest UUID of its nanosecond.
+like(query('SELECT uuidv7_fast_watermark()'), qr/[048c]0-0{12}$/, 'no random bit of the watermark is set');
+
 # A lead of exactly a millisecond that the watermark is the first to see.
 query('SELECT fast_uuid_reset_ordering()');
 $clock->put($start + 1_000_000);

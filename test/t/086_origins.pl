@@ -69,7 +69,10 @@ $before = "SET fast_uuid.source = 'getrandom';";
 like(error(), qr/^[0-9a-f-]{36}$/, 'a value, once it is right');
 # A value of the wrong form.
 ($option, $before) = ('-c fast_uuid.buffer_size=wrong', '');
-like(error(), qr/ERROR:  invalid value for parameter "fast_uuid\.buffer_size": "wrong"\nDETAIL:  It was set by a connection option, before fast_uuid was loaded\.\n/,
+like(error(), qr/ERROR:  invalid value for parameter "fast_uuid\.buffer_size": "wrong"\nDETAIL:  It was set by a connection option, before fast_uuid was loaded\.\nHINT:  Correct the value there and reconnect\.$/,
 	'a number that is none: so is its place');
+($option, $before) = ('', "SET fast_uuid.buffer_size = 'wrong';");
+like(error(), qr/DETAIL:  It was set by SET, in this session or for a function, before fast_uuid was loaded\.\nHINT:  Use RESET fast_uuid\.buffer_size in a transaction of its own, or correct the function's SET clause\.$/,
+	'a number that is none: by SET, with another hint');
 $node->stop;
 done_testing();

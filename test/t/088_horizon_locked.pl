@@ -85,6 +85,22 @@ foreach my $case (
 }
 is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
 
+# A reset that waits for it.
+{
+	my ($owner, $resetting) = (session(), session());
+	my $pid = $resetting->query_safe('SELECT pg_backend_pid()');
+	$resetting->query_safe($call);
+	$owner->query_safe('BEGIN');
+	$owner->query_safe('DROP EXTENSION fast_uuid');
+	$resetting->send('SELECT fast_uuid_reset_ordering()');
+	wait_until_locked_out($pid);
+	$owner->query_safe('COMMIT');
+	within($node, 'it is dropped: a reset', sub { $resetting->receive });
+	like($resetting->{error}, qr/^55000 ordering "durable" requires sequence/, 'it is dropped: a reset finds that');
+	$_->quit foreach $owner, $resetting;
+	is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
+}
+
 # Dropped and made again more often than a backend can be told of by callbacks of its
 # own.
 my $patient = session();
