@@ -104,11 +104,13 @@ foreach my $ordering ('session', 'instance')
 	$session->quit;
 	$session = RawSession->connect($node, user => $user, database => 'postgres');
 	query("SET fast_uuid.ordering = '$ordering'; SELECT fast_uuid_reset_ordering()");
+	my $counted = $shown->('instance') =~ s/.* //r;
 	$clock->put($start + 999_999);
 	query('SELECT uuidv7_fast()');
 	$clock->put($start);
 	query('SELECT uuidv7_fast()');
 	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: remembered by the session");
+	is($shown->('instance') =~ s/.* //r, $counted + ($ordering eq 'instance'), "$ordering, a lead of 1000000 ns: a backward step of the instance");
 	query('SELECT uuidv7_fast()');
 	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: and not a backward step of the next UUID");
 }
@@ -127,6 +129,16 @@ foreach my $ns (0, -600_000, -1_200_000)
 is($shown->('session'), '1200 1200 0', 'two steps of 600000 ns: no backward step of the session');
 query('SET fast_uuid.ordering = instance; SELECT uuidv7_fast()');
 is($shown->('instance') =~ s/.* //r, $counted + 1, 'two steps of 600000 ns: a backward step of the instance');
+
+# A session that observes its own latest UUID, after a step: that is not why it leads.
+query('SELECT fast_uuid_reset_ordering(); SET fast_uuid.ordering = session');
+$counted = $shown->('instance') =~ s/.* //r;
+$clock->put($start + 2_000_000_000);
+my $own = query('SELECT uuidv7_fast()');
+$clock->put($start);
+query("SET fast_uuid.max_clock_lead = '1h'; SELECT fast_uuid_observe('$own'); SET fast_uuid.ordering = instance; SELECT uuidv7_fast()");
+is($shown->('instance') =~ s/.* //r, $counted + 1, 'its own UUID observed after a step: a backward step of the instance');
+query('RESET fast_uuid.max_clock_lead');
 
 # The watermark in the statistics is a nanosecond beyond the latest UUID, wherever
 # the clock is.

@@ -64,6 +64,17 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 			"prepared, $restart, $end: as it did");
 	}
 }
+# One that has generated nothing, in a session that had generated before.
+{
+	my $session = session();
+	my $id      = $session->query_safe("INSERT INTO made DEFAULT VALUES RETURNING id; BEGIN; CREATE TABLE nothing (); PREPARE TRANSACTION 'nothing'");
+	$session->quit;
+	is(stats('held_back_by IS NULL'), 't', 'prepared without a UUID: nobody holds the watermark back');
+	my $watermark = watermark();
+	cmp_ok($watermark, 'gt', $id, 'prepared without a UUID: it goes on');
+	cmp_ok(watermark(), 'gt', $watermark, 'prepared without a UUID: and on');
+	$node->safe_psql('postgres', "ROLLBACK PREPARED 'nothing'");
+}
 # ... also the watermark that another database takes, before this one.
 {
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
