@@ -4,15 +4,23 @@
  */
 #include "postgres.h"
 
+#include <setjmp.h>
+
 #include "clock.h"
 #include "ordering_session.c"
 #include "tap.h"
 
 uint32		fuuid_clock_resolution = 1;
 
+/* Where the end of time is expected. */
+static jmp_buf at_the_end;
+static bool end_is_expected = false;
+
 void
 fuuid_clock_fail(int clock_errno)
 {
+	if (clock_errno == 0 && end_is_expected)
+		longjmp(at_the_end, 1);
 	printf("Bail out! clock failed: %d\n", clock_errno);
 	exit(1);
 }
@@ -41,6 +49,19 @@ filled(uint64 ns, uint64 fill)
 
 	fuuid_clock_randomize_below_resolution(&now, fill);
 	return now.tv_sec * FUUID_NS_PER_S + now.tv_nsec;
+}
+
+/* Is there no room for so many values after this nanosecond? */
+static bool
+ends(uint64 last_ns, uint32 count)
+{
+	end_is_expected = true;
+	if (setjmp(at_the_end) == 0)
+	{
+		fuuid_clock_check_end(last_ns, count);
+		end_is_expected = false;
+	}
+	return end_is_expected;
 }
 
 int
@@ -124,6 +145,9 @@ main(void)
 	ok(distinct, "what is filled in below the resolution varies");
 	ok(filled(end_of_second, (1 << FUUID_BELOW_RESOLUTION_BITS) - 1) == end_of_second,
 	   "the greatest filling at the end of a second stays within it");
+
+	ok(!ends(FUUID_CLOCK_END_NS - 2, 1) && ends(FUUID_CLOCK_END_NS - 1, 1), "the last nanosecond of the clock is the last value's");
+	ok(!ends(FUUID_CLOCK_END_NS - 257, 256) && ends(FUUID_CLOCK_END_NS - 256, 256), "also of a bulk call");
 
 	fuuid_clock_read(&now);
 	ok((uint64) now.tv_sec - (uint64) time(NULL) + 1 <= 2, "a reading is the time since 1970");
