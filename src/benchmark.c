@@ -40,9 +40,8 @@ measure(const EntropySource *source, size_t size, int milliseconds)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < REQUESTS_A_BATCH; i++)
+		for (int i = 0; i < REQUESTS_A_BATCH; i++, requests++)
 			fuuid_entropy_fill(source, buf, size);
-		requests += REQUESTS_A_BATCH;
 		INSTR_TIME_SET_CURRENT(elapsed);
 		INSTR_TIME_SUBTRACT(elapsed, start);
 	} while (INSTR_TIME_GET_DOUBLE(elapsed) * 1000 < milliseconds);
