@@ -125,7 +125,7 @@ SKIP:
 			unlink $node->basedir . '/clock';
 			$clock = KnownClock->new($node);
 			$clock->put(1_800_000_000_000_000_000);
-			my @sessions = map { session() } 1 .. $cancel ? 2 : 1;
+			my @sessions = map { session() } 1 .. ($cancel ? 2 : 1);
 			my @pids     = map { $_->query('SELECT pg_backend_pid()') } @sessions;
 			foreach my $n (0 .. $#sessions)
 			{
