@@ -14,6 +14,7 @@
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(hold_reset);
+PG_FUNCTION_INFO_V1(reset_words);
 PG_FUNCTION_INFO_V1(hold_observing);
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
@@ -53,6 +54,21 @@ hold_reset(PG_FUNCTION_ARGS)
 
 	if (going_on != PG_GETARG_BOOL(0))
 		pg_atomic_fetch_add_u64(&shared()->epoch, 1);
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * reset_words() returns boolean: the reset that is held does its work.
+ */
+Datum
+reset_words(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	uint64		epoch = pg_atomic_read_u64(&shared()->epoch);
+
+	if ((epoch & 1) == 0)
+		elog(ERROR, "no reset goes on");
+	pg_atomic_exchange_u64(&shared()->watermark_ns, epoch + 1);
+	pg_atomic_exchange_u64(&shared()->last_ns, epoch + 1);
 	PG_RETURN_BOOL(true);
 }
 

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use Cwd qw(getcwd);
 use List::Util qw(max min);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -129,6 +130,20 @@ foreach my $ns (0, -600_000, -1_200_000)
 is($shown->('session'), '1200 1200 0', 'two steps of 600000 ns: no backward step of the session');
 query('SET fast_uuid.ordering = instance; SELECT uuidv7_fast()');
 is($shown->('instance') =~ s/.* //r, $counted + 1, 'two steps of 600000 ns: a backward step of the instance');
+
+# A session that goes on from the old value while a reset is at work: what it took does
+# not outlive the reset.
+my $module = getcwd() . '/test/modules/hold_flags';
+query("CREATE FUNCTION $_ RETURNS bool AS '$module' LANGUAGE c") foreach 'hold_reset(hold bool)', 'reset_words()';
+$clock->put($start + 1_000_000_000_000);
+query('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()');
+$clock->put($start);
+query('SELECT hold_reset(true)');
+is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start + 1_000_000_000_001, 'a reset has begun: the old value still counts');
+query('SELECT reset_words()');
+is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start, '... until it is gone');
+query('SELECT hold_reset(false)');
+is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start + 1, 'the reset has ended');
 
 # A session that observes its own latest UUID, after a step: that is not why it leads.
 query('SELECT fast_uuid_reset_ordering(); SET fast_uuid.ordering = session');
