@@ -70,7 +70,7 @@ SELECT count(*), bool_and(id > previous) AS ascending
 BEGIN;
 DECLARE resting CURSOR FOR SELECT uuidv7_fast_set(1000);
 FETCH 1 FROM resting \gset one_
-SELECT uuidv7_fast() AS id \gset two_
+INSERT INTO kept (id) VALUES (uuidv7_fast()) RETURNING id \gset two_
 FETCH 1 FROM resting \gset three_
 SELECT :'one_uuidv7_fast_set' < :'two_id'::uuid AND :'two_id' < :'three_uuidv7_fast_set'::uuid AS ascending;
 COMMIT;
