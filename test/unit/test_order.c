@@ -55,13 +55,15 @@ filled(uint64 ns, uint64 fill)
 static bool
 ends(uint64 last_ns, uint32 count)
 {
-	end_is_expected = true;
-	if (setjmp(at_the_end) == 0)
+	if (setjmp(at_the_end) != 0)
 	{
-		fuuid_clock_check_end(last_ns, count);
 		end_is_expected = false;
+		return true;
 	}
-	return end_is_expected;
+	end_is_expected = true;
+	fuuid_clock_check_end(last_ns, count);
+	end_is_expected = false;
+	return false;
 }
 
 int
