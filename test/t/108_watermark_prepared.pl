@@ -64,17 +64,6 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 			"prepared, $restart, $end: as it did");
 	}
 }
-# One that has generated nothing, in a session that had generated before.
-{
-	my $session = session();
-	my $id      = $session->query_safe("INSERT INTO made DEFAULT VALUES RETURNING id; BEGIN; CREATE TABLE nothing (); PREPARE TRANSACTION 'nothing'");
-	$session->quit;
-	is(stats('held_back_by IS NULL'), 't', 'prepared without a UUID: nobody holds the watermark back');
-	my $watermark = watermark();
-	cmp_ok($watermark, 'gt', $id, 'prepared without a UUID: it goes on');
-	cmp_ok(watermark(), 'gt', $watermark, 'prepared without a UUID: and on');
-	$node->safe_psql('postgres', "ROLLBACK PREPARED 'nothing'");
-}
 # ... also the watermark that another database takes, before this one.
 {
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
@@ -87,13 +76,22 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 	cmp_ok(watermark(), 'le', $id, 'prepared: and its own, after that');
 	$node->safe_psql('postgres', "ROLLBACK PREPARED 'it'");
 }
+
 {
 	my $session = session();
-	$session->query_safe("BEGIN; INSERT INTO made VALUES (gen_random_uuid()); PREPARE TRANSACTION 'without'");
-	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', 'prepared without values: no lock');
-	my $latest = $session->query_safe('SELECT uuidv7_fast()');
-	cmp_ok(watermark(), 'gt', $latest, 'prepared without values: does not hold it back');
-	$session->query_safe("ROLLBACK PREPARED 'without'");
+
+	# Before the session has loaded the library, and after it has generated.
+	foreach my $when ('at first', 'later')
+	{
+		$session->query_safe("BEGIN; INSERT INTO made VALUES (gen_random_uuid()); PREPARE TRANSACTION 'without'");
+		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', "prepared without values, $when: no lock");
+		is(stats('held_back_by IS NULL'), 't', "prepared without values, $when: nobody holds the watermark back");
+		my $latest = $session->query_safe('SELECT uuidv7_fast()');
+		my $watermark = watermark();
+		cmp_ok($watermark, 'gt', $latest, "prepared without values, $when: does not hold it back");
+		cmp_ok(watermark(), 'gt', $watermark, "prepared without values, $when: it goes on");
+		$session->query_safe("ROLLBACK PREPARED 'without'");
+	}
 	is($session->query('BEGIN; SELECT uuidv7_fast() IS NULL; CREATE TEMP TABLE t (); PREPARE TRANSACTION \'fails\''), 'f', 'a PREPARE that fails');
 	$session->{stderr} = '';
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', 'leaves no lock');
