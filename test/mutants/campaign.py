@@ -167,11 +167,7 @@ class Campaign:
             slot = Slot(self.context, "counting%d" % number)
             self.made.append(slot)
             slot.create()
-            flags = ["with_llvm=no", "PG_CFLAGS=--coverage -O0", "SHLIB_LINK=-lcrypto --coverage"]
-            slot.require(["make", "-s", "clean"])
-            slot.require(["make", "-s"] + flags)
-            slot.require(["make", "-s", "install", "DESTDIR=" + slot.install] + flags)
-            slot.require(["make", "-s", "test-modules"])
+            slot.build_to_count_lines()
             self.counting.put(slot)
 
     # Which mutants

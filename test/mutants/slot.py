@@ -66,6 +66,13 @@ class Slot:
         with open(self.root + "/template/postgresql.conf", "a") as conf:
             conf.write(settings + SERVER % self.tmp)
 
+    def build_to_count_lines(self):
+        flags = ["with_llvm=no", "PG_CFLAGS=--coverage -O0", "SHLIB_LINK=-lcrypto --coverage"]
+        self.require(["make", "-s", "clean"])
+        self.require(["make", "-s"] + flags)
+        self.require(["make", "-s", "install", "DESTDIR=" + self.install] + flags)
+        self.require(["make", "-s", "test-modules"])
+
     def path(self, name):
         return "%s/%s" % (self.source, name)
 
