@@ -74,6 +74,7 @@ my $shown = sub {
 	return query("SELECT concat_ws(' ', round(1000000 * extract(epoch FROM clock_lead)), round(1000000 * extract(epoch FROM largest_clock_lead)), backward_steps)"
 		  . " FROM fast_uuid_stats() WHERE name = '$name'");
 };
+my $steps_of_instance = sub { return $shown->('instance') =~ s/.* //r };
 foreach my $ordering ('session', 'instance')
 {
 	$session->quit;
@@ -105,13 +106,13 @@ foreach my $ordering ('session', 'instance')
 	$session->quit;
 	$session = RawSession->connect($node, user => $user, database => 'postgres');
 	query("SET fast_uuid.ordering = '$ordering'; SELECT fast_uuid_reset_ordering()");
-	my $counted = $shown->('instance') =~ s/.* //r;
+	my $counted = $steps_of_instance->();
 	$clock->put($start + 999_999);
 	query('SELECT uuidv7_fast()');
 	$clock->put($start);
 	query('SELECT uuidv7_fast()');
 	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: remembered by the session");
-	is($shown->('instance') =~ s/.* //r, $counted + ($ordering eq 'instance'), "$ordering, a lead of 1000000 ns: a backward step of the instance");
+	is($steps_of_instance->(), $counted + ($ordering eq 'instance'), "$ordering, a lead of 1000000 ns: a backward step of the instance");
 	query('SELECT uuidv7_fast()');
 	is($shown->('session'), '1000 1000 0', "$ordering, a lead of 1000000 ns: and not a backward step of the next UUID");
 }
@@ -121,7 +122,7 @@ foreach my $ordering ('session', 'instance')
 $session->quit;
 $session = RawSession->connect($node, user => $user, database => 'postgres');
 query('SET fast_uuid.ordering = instance; SELECT fast_uuid_reset_ordering(); SET fast_uuid.ordering = session');
-my $counted = $shown->('instance') =~ s/.* //r;
+my $counted = $steps_of_instance->();
 foreach my $ns (0, -600_000, -1_200_000)
 {
 	$clock->put($start + $ns);
@@ -129,7 +130,7 @@ foreach my $ns (0, -600_000, -1_200_000)
 }
 is($shown->('session'), '1200 1200 0', 'two steps of 600000 ns: no backward step of the session');
 query('SET fast_uuid.ordering = instance; SELECT uuidv7_fast()');
-is($shown->('instance') =~ s/.* //r, $counted + 1, 'two steps of 600000 ns: a backward step of the instance');
+is($steps_of_instance->(), $counted + 1, 'two steps of 600000 ns: a backward step of the instance');
 
 # A session that goes on from the old value while a reset is at work: what it took does
 # not outlive the reset.
@@ -147,12 +148,12 @@ is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start + 1, 'the reset has 
 
 # A session that observes its own latest UUID, after a step: that is not why it leads.
 query('SELECT fast_uuid_reset_ordering(); SET fast_uuid.ordering = session');
-$counted = $shown->('instance') =~ s/.* //r;
+$counted = $steps_of_instance->();
 $clock->put($start + 2_000_000_000);
 my $own = query('SELECT uuidv7_fast()');
 $clock->put($start);
 query("SET fast_uuid.max_clock_lead = '1h'; SELECT fast_uuid_observe('$own'); SET fast_uuid.ordering = instance; SELECT uuidv7_fast()");
-is($shown->('instance') =~ s/.* //r, $counted + 1, 'its own UUID observed after a step: a backward step of the instance');
+is($steps_of_instance->(), $counted + 1, 'its own UUID observed after a step: a backward step of the instance');
 query('RESET fast_uuid.max_clock_lead');
 
 # The watermark in the statistics is a nanosecond beyond the latest UUID, wherever
@@ -174,10 +175,10 @@ like(query('SELECT uuidv7_fast_watermark()'), qr/[048c]0-0{12}$/, 'no random bit
 query('SELECT fast_uuid_reset_ordering()');
 $clock->put($start + 1_000_000);
 query('SELECT uuidv7_fast()');
-$counted = $shown->('instance') =~ s/.* //r;
+$counted = $steps_of_instance->();
 $clock->put($start);
 query('SELECT uuidv7_fast_watermark()');
-is($shown->('instance') =~ s/.* //r, $counted + 1, 'a lead of 1000000 ns: a backward step, as the watermark sees it');
+is($steps_of_instance->(), $counted + 1, 'a lead of 1000000 ns: a backward step, as the watermark sees it');
 
 # The limit is in milliseconds, in whichever unit it is given; it is not reached yet
 # by its last nanosecond.
