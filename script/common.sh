@@ -166,6 +166,15 @@ server_conf()
 	server_settings | sed "s/=\(.*\)/ = '\1'/"
 }
 
+# prepare_server_tests: what PostgreSQL::Test::Cluster takes from the environment: the
+# settings of every server, and from 17 on a cluster that is copied instead of made
+prepare_server_tests()
+{
+	export TEMP_CONFIG=$work/server.conf INITDB_TEMPLATE=$work/initialized
+	server_conf >"$TEMP_CONFIG"
+	as_user env -u LC_ALL "$("$PG_CONFIG" --bindir)/initdb" --no-sync --auth=trust -D "$INITDB_TEMPLATE" >/dev/null
+}
+
 # with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server, which
 # psql finds by itself.  pg_virtualenv says nothing: where the output is a pipe that
 # somebody has closed, it would do so for ever.

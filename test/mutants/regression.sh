@@ -6,7 +6,7 @@ for word; do
 done
 install_server libipc-run-perl faketime strace
 build_copy
-server_conf >"$work/server.conf"
+prepare_server_tests
 as_user make -s test-modules
 
 build_for()
@@ -24,8 +24,7 @@ run_test()
 		unit:*) as_user "test/unit/$name" ;;
 		sql:*) with_server make -s installcheck TAP_TESTS= REGRESS="$name" ;;
 		t:*)
-			as_user env TEMP_CONFIG="$work/server.conf" timeout 300 \
-				make -s installcheck REGRESS= PROVE_TESTS="test/t/$name.pl"
+			as_user timeout 300 make -s installcheck REGRESS= PROVE_TESTS="test/t/$name.pl"
 			;;
 	esac
 }

@@ -28,7 +28,8 @@ class Context:
     def __init__(self, environment):
         self.work = environment["MUTANTS_WORK"]
         self.bin = environment["MUTANTS_BIN"]
-        self.settings = environment["MUTANTS_SETTINGS"]
+        with open(environment["TEMP_CONFIG"]) as conf:
+            self.settings = conf.read()
         self.as_user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
         self.environment = {name: value for name, value in environment.items()
                             if not name.startswith(("PG", "MAKE", "MUTANTS_")) or name == "PG_CONFIG"}
@@ -47,10 +48,8 @@ class Slot:
         self.log = self.tmp + "/log"
         self.data = self.root + "/data"
         self.server_is_up = False
-        # From 17 on, each server of a test copies this one instead of making its own.
-        self.initialized = self.root + "/initialized"
         self.environment = dict(context.environment, HOME=self.root, TMPDIR=self.tmp,
-                                TEMP_CONFIG=self.root + "/server.conf", INITDB_TEMPLATE=self.initialized)
+                                TEMP_CONFIG=self.root + "/server.conf")
 
     def create(self):
         work = self.context.work
@@ -59,10 +58,9 @@ class Slot:
             subprocess.run(self.context.as_user + ["cp", "-a", "%s/%s" % (work, name), self.root], check=True, cwd=work)
         settings = self.context.settings.replace(work + "/install", self.install)
         with open(self.root + "/server.conf", "w") as conf:
-            conf.write(settings + "\n")
-        initdb = [self.context.bin + "/initdb", "--no-sync", "--auth=trust"]
-        self.require(["env", "-u", "LC_ALL"] + initdb + ["-D", self.initialized])
-        self.require(initdb + ["-U", "postgres", "-D", self.root + "/template"])
+            conf.write(settings)
+        self.require([self.context.bin + "/initdb", "--no-sync", "--auth=trust", "-U", "postgres",
+                      "-D", self.root + "/template"])
         with open(self.root + "/template/postgresql.conf", "a") as conf:
             conf.write(settings + SERVER % self.tmp)
 
