@@ -154,7 +154,7 @@ def sessions(bench):
     values = 250000
     with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
         cases = [BASELINE, DEFAULT, INSTANCE, *durable(connection), NEXTVAL, *core_v7(connection)]
-        for n in bench.rounds('One to eight sessions', short=True):
+        for n in bench.rounds('One to eight sessions'):
             for clients in (1, 2, 4, 8):
                 for i, one in enumerate(turned(cases, n)):
                     script = f'{directory}/{i}.sql'
