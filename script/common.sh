@@ -166,8 +166,8 @@ server_conf()
 	server_settings | sed "s/=\(.*\)/ = '\1'/"
 }
 
-# prepare_server_tests: what PostgreSQL::Test::Cluster takes from the environment: the
-# settings of every server, and from 17 on a cluster that is copied instead of made
+# prepare_server_tests: what the server tests take from the environment: settings of
+# every server, and from 17 on a data directory that is copied instead of made
 prepare_server_tests()
 {
 	export TEMP_CONFIG=$work/server.conf INITDB_TEMPLATE=$work/initialized
