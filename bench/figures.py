@@ -47,6 +47,10 @@ megabytes = scaled(1e-6)            # of bytes
 millions = scaled(1e-6)             # of values, per second or not
 
 
+def largest(*keys):
+    return lambda summary: max(value(key)(summary) for key in keys)
+
+
 def difference(what, less):
     return lambda summary: value(what)(summary) - value(less)(summary)
 

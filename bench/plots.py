@@ -10,7 +10,6 @@ matplotlib.use('svg')
 import matplotlib.pyplot as plt
 
 from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL
-from results import published
 
 OURS, DARK, GREY, PEER, BROWN = '#1f6f8b', '#0b3c49', '#8c8c8c', '#d98e5f', '#b5651d'
 COLOURS = {BASELINE.name: GREY, DEFAULT.name: OURS, INSTANCE.name: DARK, DURABLE.name: '#5f9ea0', NEXTVAL.name: BROWN,
@@ -108,16 +107,13 @@ def statements(summary, machine, path):
 
 def requests(summary, machine, path):
     figure, axes = plt.subplots(figsize=(WIDTH, 5.2))
-    hues = {'openssl': OURS, 'OpenSSL': OURS, 'getrandom (vDSO)': '#6a4c93', 'getrandom (system call)': '#c77dba',
-            'urandom': PEER, '/dev/urandom': PEER, 'xorshift128+': GREY}
+    hues = {'openssl': OURS, 'getrandom (vDSO)': '#6a4c93', 'getrandom (system call)': '#c77dba', 'urandom': PEER,
+            'xorshift128+': GREY}
     sizes = [int(size) for size in summary.parameters('requests')]
     for case in summary.cases('requests'):
         name = case if case in hues else case.split(' (')[0]
         _line(axes, sizes, _Series(summary, [('requests', case, size, 'ns') for size in sizes]), hues.get(name, 'black'),
               label=name)
-    for source, ns in published().items():
-        axes.plot(list(ns), list(ns.values()), color=hues[source], linestyle=':', linewidth=1.4)
-    axes.plot([], [], color='#333333', linestyle=':', linewidth=1.4, label='published elsewhere')
     axes.set(xscale='log', yscale='log')
     axes.set_xticks(sizes, map(str, sizes))
     axes.set_yticks([10, 100, 1000], ['10', '100', '1000'])

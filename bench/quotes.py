@@ -9,8 +9,8 @@ Each figure says how many digits  and of what: a key of results.csv (experiment,
 q1 or q3 if not the median), or what seconds, megabytes, millions, difference,
 ratio, more, less and share make of keys."""
 
-from figures import (Quote, about, difference, less, megabytes, millions, more, ratio, seconds, share, tenths, three,
-                     whole)
+from figures import (Quote, about, difference, largest, less, megabytes, millions, more, ratio, seconds, share, tenths,
+                     three, whole)
 from generators import BASELINE, CLOCK, CORE_V4, CORE_V7, DEFAULT, DURABLE, INSTANCE, INTERPOLATED, NEXTVAL
 
 ARRAY = 'uuidv7_fast_array(1000000)'
@@ -56,6 +56,10 @@ def sessions(generator, clients):
 
 def clock(what, unit='ns'):
     return 'clock', what, '', unit
+
+
+def slewed(by):
+    return largest(*(clock(f'slewed by {sign}{by}: {way} at most') for sign in ('', '-') for way in ('ahead', 'behind')))
 
 
 def set_lead(what):
@@ -156,6 +160,8 @@ QUOTES = [
          ('`uuidv7_fast_array(1000000)` takes {} ns per UUID', about(bulk(ARRAY))),
          ('in a target list takes {} ns per row, of which {} are', about(bulk(SET)), about(bulk(EMPTY_SET))),
          # Several sessions
+         ('two sessions on two processors generated {} times as many UUIDs as one',
+          three(ratio(sessions(DEFAULT, 2), sessions(DEFAULT, 1)))),
          ('a UUID takes {} times as long', three(values(INSTANCE, 'times uuidv7_fast()'))),
          ('generate {} million per second ({} to {} million in single rounds), under session order {} million.',
           tenths(millions(sessions(INSTANCE, 2))),
@@ -166,8 +172,8 @@ QUOTES = [
          # The time in the UUID
          ('ahead of the clock, by {} s after ten million calls',
           about(millions(('clock lead', CORE_V7.name, 10000000, 'us')))),
-         ('reserved by need, eight sets were {} ms ahead', whole(seconds(set_lead('sets in one target list, before')))),
-         ('in eight sessions at once, were ahead by {} µs at most', whole(set_lead('arrays in as many sessions'))),
+         ('256 ns at once, eight sets were {} ms ahead', whole(seconds(set_lead('sets in one target list, before')))),
+         ('at once on these two processors, were ahead by {} µs at most', whole(set_lead('arrays in as many sessions'))),
          # Memory
          ('The first call adds {} kB to the private memory of a session that has preloaded the library, and a million further'
           ' calls add {} kB.', whole(first_memory(DEFAULT)), whole(memory_of_a_million(DEFAULT))),
@@ -192,14 +198,15 @@ QUOTES = [
           *failed('reads the ten latest of its tenant before, primary key (tenant, id)', DEFAULT))),
 
     *_of('doc/design-notes.md',
-         ('| a reading, ns | {} | {} |',
+         ('| a reading, ns, in a loop outside the server | {} | {} |',
           three(clock('clock_gettime(CLOCK_REALTIME)', 'ns per reading')), three(clock('interpolated', 'ns per reading'))),
          ('| a generator that does nothing else, times the baseline | {} | {} |',
           three(values(CLOCK, 'times the baseline')), three(values(INTERPOLATED, 'times the baseline'))),
-         ('the clock on this machine at most, ns | 0 | {} |', whole(clock('ahead of the clock on this machine at most'))),
-         ('slewed by 500 ppm | 0 | {} |', whole(clock('slewed by 500 ppm (ntpd): ahead at most'))),
-         ('as the kernel can (10 %) | 0 | {} |', whole(clock("slewed by 100000 ppm (the kernel's limit): behind at most"))),
-         ('It would save {} ns per UUID, that is {} % of the statement above',
+         ('away from the clock on this machine at most, ns | 0 | {} |',
+          whole(largest(*(clock(f'{way} on this machine at most') for way in ('ahead of the clock', 'behind it'))))),
+         ('slewed by 500 ppm | 0 | {} |', whole(slewed('500 ppm (ntpd)'))),
+         ('as the kernel can (10 %) | 0 | {} |', whole(slewed("100000 ppm (the kernel's limit)"))),
+         ('It would save {} ns per UUID, that is {} % of [a statement',
           three(INTERPOLATION), whole(share(INTERPOLATION, values(DEFAULT)))),
          ('and about {} % of an insertion', whole(share(INTERPOLATION, rows(DEFAULT))))),
 
@@ -227,7 +234,7 @@ QUOTES = [
           tenths(millions(sessions(INSTANCE, 2))), tenths(millions(sessions(DEFAULT, 2)))),
          ('under these orders: {} µs with up to 100 transactions in flight, {} µs with 1000.',
           tenths(('watermark', WATERMARK, 100, 'us')), tenths(('watermark', WATERMARK, 1000, 'us'))),
-         ('**durable**: {} % more than instance order.', whole(more(values(DURABLE, 'times instance order')))),
+         ('generates takes {} % longer than under `instance`', whole(more(values(DURABLE, 'times instance order')))),
          ('two WAL flushes per second, of {} bytes per second',
           whole(('horizon', DURABLE.name, 2, 'WAL bytes per second')))),
 ]
@@ -240,6 +247,7 @@ ALLOWED = [
     ('doc/performance.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
     ('doc/performance.md', 'advances by 1 ns', 'the step of uuidv7_fast(), by its code'),
     ('doc/performance.md', 'Fetched 4 kB at a time', 'the default of fast_uuid.buffer_size'),
+    ('doc/performance.md', 'a set reserved 256 ns at once', 'the design before'),
     ('doc/performance.md', '16 MB of memory', 'a million times 16 bytes'),
     ('doc/performance.md', 'after up to 5 ms', 'the delay that the experiment gives its writers'),
     ('doc/faq.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),

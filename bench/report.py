@@ -9,7 +9,7 @@ import machine
 import plots
 from figures import two_digits
 from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, DURABLE, NEXTVAL
-from results import Summary, figure, published
+from results import Summary, figure
 
 MILLION = '1000000'
 TITLES = {
@@ -34,8 +34,7 @@ TITLES = {
 }
 NOTES = {
     'statements': '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Unbuffered: `fast_uuid.buffer_size = 0`.',
-    'requests': 'One request to a source, without buffering, by `fast_uuid_benchmark()`. The dotted ones in the plot were '
-                'published elsewhere, on another machine (`bench/published.csv`).',
+    'requests': 'One request to a source, without buffering, by `fast_uuid_benchmark()`.',
     'bulk': 'A million values in one call.',
     'inserts': '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table `(id PRIMARY KEY DEFAULT ..., '
                'n integer)`, after a checkpoint.',
@@ -128,9 +127,7 @@ def requests(summary):
     sizes = summary.parameters('requests')
     return table(['ns by bytes per request', *sizes], [
         *([case, *(shown(summary, 'requests', case, size, 'ns') for size in sizes)]
-          for case in summary.cases('requests')),
-        *([f'published: {source}', *(figure(ns.get(int(size))) for size in sizes)]
-          for source, ns in published().items())])
+          for case in summary.cases('requests'))])
 
 
 def bulk(summary):

@@ -4,7 +4,6 @@ experiment, case, parameter and metric."""
 import csv
 import statistics
 from collections import defaultdict
-from pathlib import Path
 
 from generators import CORE_V7, DEFAULT, BASELINE, INSTANCE, NEXTVAL
 
@@ -65,15 +64,6 @@ def figure(value):
     if abs(value) >= 100:
         return f'{value:,.0f}'
     return f'{value:.1f}' if abs(value) >= 10 else f'{value:.2f}'
-
-
-def published():
-    """What others have published of requests: source -> bytes -> ns."""
-    figures = defaultdict(dict)
-    with open(Path(__file__).with_name('published.csv'), newline='', encoding='ascii') as file:
-        for row in csv.DictReader(file):
-            figures[row['source']][int(row['bytes'])] = float(row['ns'])
-    return figures
 
 
 class Summary:

@@ -92,5 +92,6 @@ fuuid_clock_check_lead(uint64 lead_ns)
 					   lead_ns / FUUID_NS_PER_MS, fuuid_max_clock_lead),
 			 errhint("Wait until the clock has caught up, increase \"fast_uuid.max_clock_lead\", "
 					 "or call fast_uuid_reset_ordering() in a session with the same order in force "
-					 "to give up the order with earlier UUIDs.")));
+					 "to give up the order with earlier UUIDs. After a reset, readers that use "
+					 "uuidv7_fast_watermark() must lower their positions.")));
 }

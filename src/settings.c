@@ -188,7 +188,7 @@ fuuid_settings_init(void)
 
 	DefineCustomStringVariable("fast_uuid.required_ordering",
 							   "Sets the minimum order of generated UUIDs.",
-							   "The wider of this and \"fast_uuid.ordering\" is in force. From the narrowest to the widest, "
+							   "The stronger of this and \"fast_uuid.ordering\" is in force. From the weakest to the strongest, "
 							   "the values are \"session\", \"instance\" and \"durable\".",
 							   &fuuid_required_ordering_text,
 							   "session",

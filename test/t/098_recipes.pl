@@ -116,7 +116,7 @@ foreach my $malformed ('', '06H00LDT3LUR5E28079S32035', '06H00LDT3LUR5E28079S320
 # Masks.
 SKIP:
 {
-	skip 'pgcrypto, of the server\'s contrib modules, is not installed', 4
+	skip 'pgcrypto, of the server\'s contrib modules, is not installed', 6
 	  if query('public_ids', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pgcrypto'}) eq '0';
 	query('public_ids', $_->{sql}) foreach grep { $_->{extension} eq 'pgcrypto' } @public;
 	is(query('public_ids', 'SELECT bool_and(unmask(mask(id)) = id AND mask(id) <> id), count(DISTINCT mask(id)) = count(DISTINCT id) FROM sample'),
@@ -132,6 +132,12 @@ SELECT count(*) FROM (
 	is(query('public_ids', sprintf($bits, 'mask')), '0', 'no bit of a mask tells of the moment');
 	cmp_ok(query('public_ids', sprintf($bits, 'id')), '>=', 54, 'the same look sees it in the ids');
 	query('public_ids', 'CREATE ROLE app; GRANT SELECT ON customer TO app');
+	foreach my $call ('mask(id)', 'unmask(id)')
+	{
+		my ($code, $out, $err) = $node->psql('public_ids', "SET ROLE app; SELECT $call FROM customer");
+		like($err, qr/permission denied for function/, "$call: only for roles that it is granted to");
+	}
+	query('public_ids', 'GRANT EXECUTE ON FUNCTION mask, unmask TO app');
 	my ($code, $out, $err) = $node->psql('public_ids', "SET ROLE app; SELECT mask(id) IS NULL FROM customer LIMIT 1; SELECT key FROM mask_key");
 	like($err, qr/permission denied for table mask_key/, 'a role that may mask does not see the key');
 }

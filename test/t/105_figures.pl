@@ -33,7 +33,7 @@ is($status, 0, 'the check says so');
 # A checkout of little more than a sentence each, with results of its own.
 my $copy = PostgreSQL::Test::Utils::tempdir();
 make_path("$copy/bench/results", "$copy/doc");
-copy("bench/$_", "$copy/bench/$_") or die "$_: $!" for qw(quoted.py figures.py results.py generators.py published.csv);
+copy("bench/$_", "$copy/bench/$_") or die "$_: $!" for qw(quoted.py figures.py results.py generators.py);
 
 sub in_copy
 {

@@ -1,0 +1,104 @@
+# Readers that follow a table by the watermark, when the order is reset: by the
+# statements of the documents none misses a row, in any database; one whose position
+# is not lowered does, which is why they are there.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use Examples;
+
+my $node = PostgreSQL::Test::Cluster->new('readers');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\nfast_uuid.required_ordering = 'instance'\n");
+$node->start;
+
+# The blocks of a page, of any kind, that reset the order.
+sub resets
+{
+	my ($page) = @_;
+	return grep { /^SELECT fast_uuid_reset_ordering\(\);$/m } slurp_file($page) =~ /^```\w*\n(.*?)^```$/msg;
+}
+my @of_positions = resets('doc/ordering.md');
+my @of_spans     = resets('doc/recipes.md');
+is(scalar @of_positions, 1, 'a statement for positions');
+is(scalar @of_spans,     1, 'a statement for spans');
+
+my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /outbox/ } examples('doc/recipes.md');
+foreach my $database ('here', 'there', 'forgotten', 'spans')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->safe_psql($database, join "\n", 'CREATE EXTENSION fast_uuid;', @recipes);
+}
+
+sub add
+{
+	my ($database, $name) = @_;
+	return $node->safe_psql($database, qq{INSERT INTO outbox (payload) VALUES ('"$name"') RETURNING id});
+}
+
+# What a reader is given that asks until the watermark has passed this id.
+sub read_to
+{
+	my ($database, $id) = @_;
+	$node->poll_query_until($database, "SELECT '$id' < uuidv7_fast_watermark()") or die 'the watermark stands still';
+	return $node->safe_psql($database, q{SELECT string_agg(payload #>> '{}', ' ' ORDER BY id) FROM outbox_next('mail')});
+}
+
+# What workers are given that take all spans there are.
+sub take_spans
+{
+	my ($id) = @_;
+	$node->poll_query_until('spans', "SELECT '$id' < uuidv7_fast_watermark()") or die 'the watermark stands still';
+	return $node->safe_psql('spans', q{
+SELECT outbox_add_span() \g (format=unaligned) /dev/null
+WITH taken AS (UPDATE outbox_span SET done = true WHERE NOT done RETURNING since, upto)
+SELECT string_agg(payload #>> '{}', ' ' ORDER BY id) FROM outbox, taken WHERE id >= since AND id < upto});
+}
+
+# In seconds.
+sub lead
+{
+	return $node->safe_psql('here', q{SELECT round(extract(epoch FROM clock_lead)) FROM fast_uuid_stats() WHERE name = 'instance'});
+}
+
+# A time that the clock reaches in an hour.
+$node->safe_psql('here', q{SET fast_uuid.max_clock_lead = '2 h'; SELECT fast_uuid_observe(uuidv7_fast_max(now() + interval '1 h'))});
+foreach my $database ('here', 'there', 'forgotten')
+{
+	is(read_to($database, add($database, 'ahead')), 'ahead', "$database, before the reset: a row is read");
+}
+take_spans(add('spans', 'ahead'));
+is(lead(), 3600, 'and its id is ahead of the clock');
+add('here', 'not read');
+
+# As the page says, after an attempt that failed, and in the other database.
+$node->safe_psql('here', $of_positions[0] =~ s/^COMMIT/ROLLBACK/mr);
+is(lead(), 0, 'a rollback does not undo the reset');
+$node->safe_psql('here', $of_positions[0]);
+$node->safe_psql('there', 'UPDATE outbox_reader SET read_up_to = least(read_up_to, uuidv7_fast_min(now()))');
+$node->safe_psql('spans', $of_spans[0]);
+is(lead(), 0, 'after the reset: the clock again');
+
+my %added = map { $_ => add($_, 'after') } 'here', 'there', 'forgotten';
+is(read_to('here',  $added{here}),  'after', 'a reader whose position was lowered: the new row, and none that is ahead of the clock');
+is(read_to('there', $added{there}), 'after', 'the same in another database');
+is(read_to('forgotten', $added{forgotten}), '', 'a reader that was forgotten misses it');
+is(take_spans(add('spans', 'after')), 'after', 'spans that were shortened: the new row');
+
+# Spans that are done can go, but for the last.
+my ($delete) = map { /^(DELETE FROM outbox_span WHERE done .*?;)$/m } @recipes;
+take_spans(add('spans', $_)) foreach 'more', 'and more';
+$node->safe_psql('spans', $delete);
+is($node->safe_psql('spans', 'SELECT count(*) FROM outbox_span'), '1', 'spans that are done: one stays');
+is(take_spans(add('spans', 'still')), 'still', 'and the next begins where it ended');
+$node->safe_psql('spans', 'DELETE FROM outbox_span');
+my ($code, $out, $err) = $node->psql('spans', "\\set VERBOSITY sqlstate\nSELECT outbox_add_span()");
+like($err, qr/P0002/, 'without any there is an error, not a feed that stands still');
+
+$node->stop;
+done_testing();
