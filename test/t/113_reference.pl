@@ -1,0 +1,87 @@
+# The reference has every function with its arguments, properties and columns, and
+# every setting with its default and who may set it, as the catalog has them.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('reference');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+
+my $text = slurp_file('doc/reference.md');
+my %sections = $text =~ /^###? (\w+)\n(.*?)(?=^##|\z)/msg;
+my %documented;
+foreach my $section ('Generate', 'Convert', 'Order', 'Inspect')
+{
+	my ($general) = $sections{$section} =~ /\A\s*(.*?)\n\n/s;
+	while ($sections{$section} =~ /^\| `((\w+)\((.*?)\))(?: → (?!table|row)([\w ]+\]?\[?\]?))?`(?: → (table|row))? \| (.*) \|$/mg)
+	{
+		$documented{"$2($3)"} = { returns => $4 // $5, text => "$general $6" };
+	}
+}
+
+my @functions = split /\n/, $node->safe_psql('postgres', q{
+SELECT proname || '(' || CASE WHEN proargmodes IS NULL OR 'i' = ANY (proargmodes) THEN pg_get_function_arguments(p.oid) ELSE '' END || ')',
+       CASE WHEN prorettype = 'record'::regtype THEN CASE WHEN proretset THEN 'table' ELSE 'row' END
+            ELSE lower(pg_get_function_result(p.oid)) END,
+       provolatile, proparallel, proisstrict, has_function_privilege('public', p.oid, 'EXECUTE')
+  FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.deptype = 'e'
+  JOIN pg_extension AS e ON e.oid = d.refobjid AND extname = 'fast_uuid'
+ WHERE NOT 'internal'::regtype = ANY (proargtypes) ORDER BY 1});
+cmp_ok(scalar @functions, '>', 10, 'functions are found');
+foreach my $function (@functions)
+{
+	my ($signature, $returns, $volatility, $parallel, $strict, $public) = split /\|/, $function;
+	$signature =~ s/, OUT .*?\)$/)/;
+	$signature =~ s/timestamp with time zone/timestamptz/;
+	$signature =~ s/::text//;
+	$returns =~ s/timestamp with time zone/timestamptz/;
+	my $row = delete $documented{$signature};
+	ok($row, "$signature is in the reference") or next;
+	is($row->{returns}, $returns, "$signature: what it returns");
+	like($row->{text}, { i => qr/`IMMUTABLE`/, v => qr/`VOLATILE`/ }->{$volatility}, "$signature: volatility");
+	is($row->{text} =~ /PARALLEL RESTRICTED/ ? 'r' : 's', $parallel, "$signature: parallel safety");
+	is($row->{text} =~ /`STRICT`/ ? 't' : 'f', $strict, "$signature: NULL");
+	is($row->{text} =~ /Superusers by default/ ? 'f' : 't', $public, "$signature: who may call it");
+}
+is_deeply([ keys %documented ], [], 'and no function is there that does not exist');
+
+# A column is in the table of its function, or in the sentence about it.
+my $columns = $text . slurp_file('doc/ordering.md');
+foreach my $row (split /\n/, $node->safe_psql('postgres', q{
+SELECT proname, name FROM pg_proc, unnest(proargnames, proargmodes) AS argument (name, mode)
+ WHERE pronamespace = 'public'::regnamespace AND mode = 'o'}))
+{
+	my ($function, $column) = split /\|/, $row;
+	my ($about) = $columns =~ /^(?:The columns|Those) of `$function\(\)`(.*?)(?=^Those of `fast_uuid|^##)/ms;
+	$about = $columns =~ /^(`SELECT \* FROM fast_uuid_clock\(\)`.*?)^The kernel/ms ? $1 : '' if $function eq 'fast_uuid_clock';
+	like($about, qr/`$column`/, "$function(): column $column");
+}
+
+my %settings = $sections{Settings} =~ /^\| `fast_uuid\.(\w+)` \| (\w+ \| .*?) \|/mg;
+foreach my $row (split /\n/, $node->safe_psql('postgres', q{
+SELECT substr(name, 11), context, boot_val FROM pg_settings WHERE name LIKE 'fast\_uuid.%'}))
+{
+	my ($name, $context, $default) = split /\|/, $row;
+	my ($who, $documented) = split / \| /, delete $settings{$name} // '';
+	is($who, $context eq 'user' ? 'everybody' : 'superusers', "fast_uuid.$name: who may set it");
+	if ($name eq 'source')
+	{
+		my $without = $text =~ /Without OpenSSL the default is `(\w+)`, or `(\w+)`/ ? "$1|$2" : '';
+		like($default, qr/\A(?:openssl|$without)\z/, "fast_uuid.$name: its default");
+		is($documented, '`openssl`', "fast_uuid.$name: with OpenSSL");
+		next;
+	}
+	my %words = (all => $node->safe_psql('postgres', q{SELECT string_agg(name, ', ') FROM fast_uuid_sources()}), empty => '', '`4kB`' => 4096);
+	is($words{$documented} // $documented =~ s/`//gr, $default, "fast_uuid.$name: its default");
+}
+is_deeply([ keys %settings ], [], 'and no setting is there that does not exist');
+
+$node->stop;
+done_testing();
