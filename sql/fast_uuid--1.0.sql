@@ -99,12 +99,21 @@ GRANT SELECT ON SEQUENCE fast_uuid_horizon TO PUBLIC;
 DO $$
 DECLARE
   extension_owner regrole;
+  initial pg_catalog.aclitem[];
 BEGIN
   SELECT r.oid INTO extension_owner
     FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_roles AS r ON r.oid = e.extowner
    WHERE e.extname = 'fast_uuid' AND NOT r.rolsuper;
   IF FOUND THEN
+    SELECT initprivs INTO initial FROM pg_catalog.pg_init_privs
+     WHERE classoid = 'pg_catalog.pg_class'::regclass AND objoid = 'fast_uuid_horizon'::regclass AND objsubid = 0;
     EXECUTE pg_catalog.format('GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO %s', extension_owner);
+
+    -- Before 17 DROP OWNED leaves the role's number there, and no dump could be restored.
+    IF pg_catalog.current_setting('server_version_num')::int < 170000 THEN
+      UPDATE pg_catalog.pg_init_privs SET initprivs = initial
+       WHERE classoid = 'pg_catalog.pg_class'::regclass AND objoid = 'fast_uuid_horizon'::regclass AND objsubid = 0;
+    END IF;
   END IF;
 END $$;
 

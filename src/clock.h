@@ -11,9 +11,10 @@
 
 /*
  * First second whose nanoseconds since 1970 do not fit in an unsigned 64-bit
- * integer (year 2554).  A time before 1970, cast to unsigned, is beyond it too.
+ * integer (year 2554), or that does not fit in a time_t of 32 bits (2038).  A time
+ * before 1970, cast to unsigned, is beyond it too.
  */
-#define FUUID_CLOCK_END_S	(PG_UINT64_MAX / FUUID_NS_PER_S)
+#define FUUID_CLOCK_END_S	(sizeof(time_t) < 8 ? (uint64) PG_INT32_MAX : PG_UINT64_MAX / FUUID_NS_PER_S)
 
 /* The same end, in nanoseconds. */
 #define FUUID_CLOCK_END_NS	(FUUID_CLOCK_END_S * FUUID_NS_PER_S)

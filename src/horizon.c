@@ -18,6 +18,8 @@
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/pg_auth_members.h"
+#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
@@ -102,8 +104,8 @@ sequence_data(Page page)
 /*
  * The horizon of a sequence that is locked.
  */
-HorizonValue
-fuuid_horizon_read(const Horizon *horizon)
+static HorizonValue
+read_value(const Horizon *horizon)
 {
 	Form_pg_sequence_data data = sequence_data(BufferGetPage(horizon->buffer));
 
@@ -129,7 +131,7 @@ fuuid_horizon_peek(Oid sequence)
 	{
 		horizon.buffer = ReadBuffer(horizon.sequence, 0);
 		LockBuffer(horizon.buffer, BUFFER_LOCK_SHARE);
-		value = fuuid_horizon_read(&horizon);
+		value = read_value(&horizon);
 		UnlockReleaseBuffer(horizon.buffer);
 	}
 	relation_close(horizon.sequence, AccessShareLock);
@@ -137,12 +139,36 @@ fuuid_horizon_peek(Oid sequence)
 }
 
 /*
- * Can none but superusers call setval()?
+ * Has pg_write_all_data, which may call setval() on every sequence, a member that is
+ * no superuser?
  */
-bool
-fuuid_horizon_is_protected(const Horizon *horizon)
+static bool
+others_may_write_all(void)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(horizon->sequence)));
+	Relation	members = table_open(AuthMemRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		others = false;
+
+	ScanKeyInit(&key, Anum_pg_auth_members_roleid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(ROLE_PG_WRITE_ALL_DATA));
+	scan = systable_beginscan(members, AuthMemRoleMemIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		if (!superuser_arg(((Form_pg_auth_members) GETSTRUCT(tuple))->member))
+			others = true;
+	systable_endscan(scan);
+	table_close(members, AccessShareLock);
+	return others;
+}
+
+/*
+ * Can none but superusers call setval()?  Reads the catalog, which can wait for a
+ * lock: not while the sequence is locked.
+ */
+static bool
+is_protected(Oid sequence)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(sequence));
 	bool		protected = true;
 	bool		is_null = true;
 	Datum		list = (Datum) 0;
@@ -161,7 +187,7 @@ fuuid_horizon_is_protected(const Horizon *horizon)
 	}
 	if (HeapTupleIsValid(tuple))
 		ReleaseSysCache(tuple);
-	return protected;
+	return protected && !others_may_write_all();
 }
 
 /*
@@ -196,6 +222,30 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
 		return false;
 	}
 	return true;
+}
+
+/*
+ * The same, and read it, and tell whether the value can be believed: there is none,
+ * durable order has written it, or none but superusers can have set it.
+ */
+bool
+fuuid_horizon_lock_and_read(Horizon *horizon, Oid sequence, bool wait, HorizonValue *value, bool *believed)
+{
+	bool		protected = false;
+
+	for (bool asked = false;; asked = true)
+	{
+		if (!fuuid_horizon_lock(horizon, sequence, wait))
+			return false;
+		*value = read_value(horizon);
+		*believed = value->us == 0 || value->life != 0 || protected;
+		if (*believed || asked)
+			return true;
+
+		/* Under the lock, a wait for the catalog would answer no cancel. */
+		fuuid_horizon_unlock(horizon);
+		protected = is_protected(sequence);
+	}
 }
 
 /*

@@ -139,12 +139,12 @@ is_foreign(HorizonValue value)
  * whole instance ahead by it; nobody moves it beyond what there is.
  */
 static void
-check_foreign(const Horizon *horizon, HorizonValue value)
+check_foreign(HorizonValue value, bool believed)
 {
 	uint64		clock_ns = read_clock_ns();
 	uint64		horizon_ns = ns_of(value);
 
-	if (value.life != 0 || fuuid_horizon_is_protected(horizon))
+	if (believed)
 	{
 		if (horizon_ns > FUUID_CLOCK_END_NS - REACH_NS)
 			ereport(ERROR,
@@ -160,10 +160,11 @@ check_foreign(const Horizon *horizon, HorizonValue value)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("horizon of ordering \"durable\" is too far ahead of the clock"),
 			 errdetail("The horizon is " UINT64_FORMAT " ms ahead of the clock. It was set by setval(), "
-					   "and a role other than a superuser has the UPDATE privilege on the sequence.",
+					   "which a role other than a superuser may call on the sequence.",
 					   (horizon_ns - clock_ns) / FUUID_NS_PER_MS),
-			 errhint("If the value is correct, revoke the UPDATE privilege on sequence \"%s\". Otherwise, call "
-					 "fast_uuid_reset_ordering() with ordering \"durable\" in force.", FUUID_HORIZON_NAME)));
+			 errhint("If the value is correct, revoke the UPDATE privilege on sequence \"%s\", and membership in "
+					 "\"pg_write_all_data\", from such roles. Otherwise, call fast_uuid_reset_ordering() with ordering "
+					 "\"durable\" in force.", FUUID_HORIZON_NAME)));
 }
 
 /*
@@ -175,23 +176,22 @@ check_foreign(const Horizon *horizon, HorizonValue value)
  * answered.
  */
 static bool
-move_horizon(uint64 last_ns, uint64 epoch, bool wait)
+move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 {
-	Oid			locked = sequence;
 	Horizon		horizon;
 	HorizonValue found;
 	uint64		horizon_ns;
 	bool		foreign;
+	bool		believed;
 	bool		counts;
 
 	/* Dropped at this moment, of which forget_sequence() was told; or it can do without. */
-	if (!fuuid_horizon_lock(&horizon, locked, wait))
+	if (!fuuid_horizon_lock_and_read(&horizon, locked, wait, &found, &believed))
 		return !wait;
-	found = fuuid_horizon_read(&horizon);
 	foreign = is_foreign(found);
 	horizon_ns = ns_of(found);
 	if (foreign)
-		check_foreign(&horizon, found);
+		check_foreign(found, believed);
 	fuuid_clock_check_end(Max(last_ns, horizon_ns), REACH_NS);
 	counts = fuuid_instance_is_epoch(epoch);
 	if (foreign)
@@ -226,14 +226,14 @@ move_horizon(uint64 last_ns, uint64 epoch, bool wait)
  * waited for, but no longer than a clock that is right would take.
  */
 static void
-wait_for_clock(void)
+wait_for_clock(Oid found)
 {
 	uint64		began_ns = fuuid_clock_monotonic_ns();
 	uint64		longest_ns = 0;
 
 	for (;;)
 	{
-		HorizonValue value = fuuid_horizon_peek(sequence);
+		HorizonValue value = fuuid_horizon_peek(found);
 		uint64		clock_ns = read_clock_ns();
 		uint64		lead_ns = ns_of(value) > clock_ns ? ns_of(value) - clock_ns : 0;
 		uint64		waited_ns = fuuid_clock_monotonic_ns() - began_ns;
@@ -270,13 +270,18 @@ bool
 fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 {
 	bool		looked = covered_ns != 0 && covered_epoch == epoch;
+	Oid			found;
 
 	if (is_well_covered(last_ns, epoch))
 		return true;
+	CHECK_FOR_INTERRUPTS();
 	fuuid_durable_require();
+
+	/* From here on each opening of the sequence may let this backend forget it. */
+	found = sequence;
 	if (!looked)
-		wait_for_clock();
-	return move_horizon(last_ns, epoch, !looked || last_ns > covered_ns) && looked;
+		wait_for_clock(found);
+	return move_horizon(found, last_ns, epoch, !looked || last_ns > covered_ns) && looked;
 }
 
 /*

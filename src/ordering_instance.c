@@ -90,6 +90,7 @@ fuuid_instance_enter(void)
 
 	if (entered)
 		return;
+	FUUID_TEST_POINT("entering");
 	fuuid_shared_require();
 	fuuid_instance_own_epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 	pg_read_barrier();
@@ -116,7 +117,13 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 	bool		read_since = false;
 
 	if (unlikely(!entered))
+	{
 		fuuid_instance_enter();
+
+		/* Of a reset since the clock was read the epoch does not tell. */
+		fuuid_clock_read(now);
+		ns = fuuid_ns_of_time(now);
+	}
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 	for (;;)

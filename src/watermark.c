@@ -121,26 +121,40 @@ fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 
 /*
  * Is there a table in the FROM clause of a query, or of one in it?  One that the
- * query only writes to does not count, nor OLD and NEW of a rule.
+ * query only writes to does not count, also through a view, nor OLD and NEW of a rule.
  */
 static bool
 has_table(Node *node, void *context)
 {
+	Query	   *query = (Query *) node;
+	ListCell   *cell;
+
 	if (node == NULL)
 		return false;
-	if (IsA(node, RangeTblEntry))
-		return ((RangeTblEntry *) node)->rtekind == RTE_RELATION && ((RangeTblEntry *) node)->inFromCl;
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_table, context, QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, has_table, context);
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, has_table, context);
+	foreach(cell, query->rtable)
+	{
+		const RangeTblEntry *entry = lfirst(cell);
+
+		if (entry->rtekind == RTE_RELATION && entry->inFromCl && foreach_current_index(cell) + 1 != query->resultRelation)
+			return true;
+	}
+	return query_tree_walker(query, has_table, context, 0);
 }
 
 /*
- * The same of the query that is planned, and those that it is a part of.
+ * The same of the query that is planned, those that it is a part of, and those in
+ * the statement that are planned already.
  */
 static bool
 reads_table(const PlannerInfo *root)
 {
+	ListCell   *cell;
+
+	foreach(cell, root->glob->subroots)
+		if (has_table((Node *) ((PlannerInfo *) lfirst(cell))->parse, NULL))
+			return true;
 	for (; root != NULL; root = root->parent_root)
 		if (has_table((Node *) root->parse, NULL))
 			return true;

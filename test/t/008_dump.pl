@@ -83,6 +83,14 @@ $old->command_ok([ 'pg_dump', '-U', 'owner', '--format', 'custom', '--file', $ow
 $new->command_ok([ 'pg_restore', '--exit-on-error', '-U', 'owner', '-d', $new->connstr('owned'), $owned ], 'and restored');
 is($new->safe_psql('owned', $items), $old->safe_psql('owned', $items), 'restored by the owner: the same table');
 
+# The same database without that role.
+$old->safe_psql('owned', 'REASSIGN OWNED BY owner TO CURRENT_USER; DROP OWNED BY owner');
+$old->safe_psql('postgres', 'REASSIGN OWNED BY owner TO CURRENT_USER; DROP ROLE owner');
+$new->safe_psql('postgres', 'DROP DATABASE owned; CREATE DATABASE owned');
+$old->command_ok([ 'pg_dump', '--format', 'custom', '--file', $owned, '-d', $old->connstr('owned') ], 'dumped after the role that created the extension was dropped');
+$new->command_ok([ 'pg_restore', '--exit-on-error', '-d', $new->connstr('owned'), $owned ], 'and restored');
+is($new->safe_psql('owned', $items), $old->safe_psql('owned', $items), 'without the role: the same table');
+
 # Durable order: the UUIDs are ten days ahead of the clock of the new server, whose
 # first one is asked for in a new life of it.
 SKIP:

@@ -248,6 +248,28 @@ restart_with("max_prepared_transactions = 0\n");
 	$_->quit foreach $writer, $reader;
 }
 
+# A session that has read a clock which is a year ahead, and has not entered the order
+# yet, while the clock is corrected and the instance reset.
+SKIP:
+{
+	skip 'needs Linux', 1 unless $^O eq 'linux';
+	my $now = 1_800_000_000_000_000_000;
+	my $clock;
+	restart_with('', sub { $clock = KnownClock->new($node); $clock->put($now + 365 * 86400 * 1_000_000_000) });
+
+	my ($late, $dba) = (session(), session());
+	run_in($dba, 'SELECT uuidv7_fast()');
+	hold($late, 'entering', 'SELECT uuidv7_fast()');
+	$clock->put($now);
+	run_in($dba, 'SELECT fast_uuid_reset_ordering()');
+	let_go('entering');
+	my $id    = receive($late);
+	my $bound = run_in($dba, "SELECT uuidv7_fast_max(to_timestamp($now / 1000000000))");
+	cmp_ok($id, 'lt', $bound, 'a clock that was read before a reset does not count after it');
+	cmp_ok(run_in($dba, 'SELECT uuidv7_fast()'), 'lt', $bound, 'nor for the other sessions');
+	$_->quit foreach $late, $dba;
+}
+
 SKIP:
 {
 	skip 'durable order requires PostgreSQL 17', 1 if $version < 170000;

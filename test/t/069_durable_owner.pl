@@ -90,8 +90,21 @@ $node->safe_psql('postgres', 'GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO app
 like(as_role('app', 'postgres', sprintf($set, $far)), qr/ERROR:  55000: horizon/, 'GRANT ALL ON ALL SEQUENCES: refused');
 unharmed('GRANT ALL ON ALL SEQUENCES', 'owned');
 
+# A predefined role that may set every sequence, by itself or by way of another role;
+# its members that are superusers anyway do not count.
+$node->safe_psql('postgres', 'REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM app; CREATE ROLE writers; CREATE ROLE dba SUPERUSER');
+foreach my $case ([ 'GRANT pg_write_all_data TO app', 'REVOKE pg_write_all_data FROM app' ],
+	[ 'GRANT pg_write_all_data TO writers; GRANT writers TO app', 'REVOKE pg_write_all_data FROM writers' ])
+{
+	my ($grant, $revoke) = @$case;
+	$node->safe_psql('postgres', $grant);
+	like(as_role('app', 'postgres', sprintf($set, $far)), qr/^t.*ERROR:  55000: horizon.*DETAIL:.*which a role other than a superuser may call.*HINT:.*membership in "pg_write_all_data"/s, "$grant: refused");
+	unharmed($grant, 'owned');
+	$node->safe_psql('postgres', $revoke);
+}
+$node->safe_psql('postgres', 'GRANT pg_write_all_data TO dba');
+
 # Where only superusers can, they are believed.
-$node->safe_psql('postgres', 'REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM app');
 is($node->safe_psql('postgres', sprintf($set, "(extract(epoch FROM now() + interval '1 hour') * 1000000)::bigint")
 		. "; SELECT clock_lead > '59 min' FROM fast_uuid_stats() WHERE name = 'instance'"), "t\nt\nt", 'only superusers can set it: an hour is believed');
 $node->stop;
