@@ -251,6 +251,7 @@ ALLOWED = [
     ('doc/performance.md', '16 MB of memory', 'a million times 16 bytes'),
     ('doc/performance.md', 'after up to 5 ms', 'the delay that the experiment gives its writers'),
     ('doc/faq.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
+    ('doc/faq.md', 'some 20 kB with 100 connections', 'InFlight, of PG_CACHE_LINE_SIZE, for each of MaxBackends'),
     ('doc/faq.md', 'up to 4 kB', 'the default of fast_uuid.buffer_size'),
     ('doc/performance.md', 'some 5 ns', 'clock_gettime(CLOCK_REALTIME_COARSE), which no experiment measures alone'),
 ]

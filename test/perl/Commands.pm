@@ -227,7 +227,7 @@ sub apt
 {
 	my ($program, $action, @packages) = @_;
 	return () if ($action // '') eq 'update' && !@packages;
-	return "no rule looks at $program $action" unless $action =~ /^(?:install|remove|purge|satisfy)$/;
+	return "no rule looks at $program $action" unless $action =~ /^(?:install|remove|autoremove|purge|satisfy)$/;
 	my ($own) = slurp_file('debian/control') =~ /^Package: postgresql-\d+(-\S+)/m;
 	my $lists = known_to('apt-cache', 'pkgnames', 'libssl-dev');
 	my @wrong;
