@@ -10,7 +10,7 @@
  *	  66-73   rand_b      lower 8 bits of the fraction
  *	  74-127  rand_b      54 random bits
  *
-  *	  The fraction is sub_ns * 2^20 / 10^6: in rand_a by RFC 9562, section 6.2,
+ *	  The fraction is sub_ns * 2^20 / 10^6: in rand_a by RFC 9562, section 6.2,
  *	  method 3, which ends after 12 bits, and on in the place of its counter.
  *	  With 20 bits every nanosecond has a value of its own, and the upper 12
  *	  are those that the uuidv7() of PostgreSQL 18 stores.

@@ -145,13 +145,16 @@ has_table(Node *node, void *context)
 
 /*
  * The same of the query that is planned, those that it is a part of, and those in
- * the statement that are planned already.
+ * the statement that are planned already.  Not of an expression by itself, such as
+ * a column's default.
  */
 static bool
 reads_table(const PlannerInfo *root)
 {
 	ListCell   *cell;
 
+	if (root == NULL)
+		return false;
 	foreach(cell, root->glob->subroots)
 		if (has_table((Node *) ((PlannerInfo *) lfirst(cell))->parse, NULL))
 			return true;

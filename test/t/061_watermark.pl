@@ -270,6 +270,7 @@ foreach my $sql (
 	'INSERT INTO progress VALUES (uuidv7_fast_watermark()) ON CONFLICT (upto) DO UPDATE SET upto = uuidv7_fast_watermark() RETURNING true',
 	'UPDATE progress SET upto = uuidv7_fast_watermark() WHERE upto = (SELECT uuidv7_fast_min(now())); SELECT true',
 	'INSERT INTO through VALUES (uuidv7_fast_watermark()) RETURNING true',
+	'ALTER TABLE progress ADD COLUMN since uuid DEFAULT uuidv7_fast_watermark(); SELECT count(since) > 0 FROM progress',
 	'UPDATE through SET upto = uuidv7_fast_watermark() WHERE upto = (SELECT uuidv7_fast_min(now())); SELECT true',
 	'DELETE FROM through WHERE upto > (SELECT uuidv7_fast_watermark()); SELECT true',
 	'SELECT uuidv7_fast_watermark() > uuidv7_fast_min(now() - n * interval \'1 h\') FROM generate_series(1, 1) AS n',
