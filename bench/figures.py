@@ -1,6 +1,7 @@
 """What bench/quotes.py is written in: which figure stands where, and how many digits
 it has."""
 
+import math
 from dataclasses import dataclass
 
 from results import COLUMNS, figure
@@ -99,4 +100,5 @@ def two_digits(number):
 about = _text(two_digits)                          # two digits
 three = _text(figure)                               # three, as in the report
 whole = _text(lambda number: f'{number:,.0f}')      # 1,279
+upward = _text(lambda number: f'{math.ceil(number):,}')   # the next whole number
 tenths = _text(lambda number: f'{number:,.1f}')     # 12.4

@@ -10,7 +10,7 @@ q1 or q3 if not the median), or what seconds, megabytes, millions, difference,
 ratio, more, less and share make of keys."""
 
 from figures import (Quote, about, difference, largest, less, megabytes, millions, more, ratio, seconds, share, tenths,
-                     three, whole)
+                     three, upward, whole)
 from generators import BASELINE, CLOCK, CORE_V4, CORE_V7, DEFAULT, DURABLE, INSTANCE, INTERPOLATED, NEXTVAL
 
 ARRAY = 'uuidv7_fast_array(1000000)'
@@ -228,7 +228,7 @@ QUOTES = [
           *(three(megabytes(rows(key, 'index bytes'))) for key in (DEFAULT, IDENTITY, CORE_V4)))),
 
     *_of('doc/ordering.md',
-         ('takes {} ns per UUID, so that some {} sessions', whole(bulk(ARRAY)), whole(bulk(ARRAY))),
+         ('takes {} ns per UUID, so that {} sessions in it', about(bulk(ARRAY)), upward(bulk(ARRAY))),
          ('does nothing but generate takes {} % longer', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
          ('together they generate {} million UUIDs per second, under `session` {} million.',
           tenths(millions(sessions(INSTANCE, 2))), tenths(millions(sessions(DEFAULT, 2)))),
