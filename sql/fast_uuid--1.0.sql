@@ -96,6 +96,8 @@ CREATE SEQUENCE fast_uuid_horizon INCREMENT BY 9223372036854775807;
 
 GRANT SELECT ON SEQUENCE fast_uuid_horizon TO PUBLIC;
 
+-- Each operator here has its very types in pg_catalog: for others the creator of the
+-- extension, whose schema this runs in, could provide one, and it runs as a superuser.
 DO $$
 DECLARE
   extension_owner regrole;
@@ -106,13 +108,13 @@ BEGIN
    WHERE e.extname = 'fast_uuid' AND NOT r.rolsuper;
   IF FOUND THEN
     SELECT initprivs INTO initial FROM pg_catalog.pg_init_privs
-     WHERE classoid = 'pg_catalog.pg_class'::regclass AND objoid = 'fast_uuid_horizon'::regclass AND objsubid = 0;
+     WHERE classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_horizon'::regclass::oid AND objsubid = 0;
     EXECUTE pg_catalog.format('GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO %s', extension_owner);
 
     -- Before 17 DROP OWNED leaves the role's number there, and no dump could be restored.
     IF pg_catalog.current_setting('server_version_num')::int < 170000 THEN
       UPDATE pg_catalog.pg_init_privs SET initprivs = initial
-       WHERE classoid = 'pg_catalog.pg_class'::regclass AND objoid = 'fast_uuid_horizon'::regclass AND objsubid = 0;
+       WHERE classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_horizon'::regclass::oid AND objsubid = 0;
     END IF;
   END IF;
 END $$;

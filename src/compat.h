@@ -67,6 +67,16 @@
 #define FUUID_LOCAL_XACT(proc)	((proc)->lxid)
 #endif
 
+/*
+ * Is this entry of a range table one whose privileges are checked, and not that of a
+ * partition or child, which is added for its parent?
+ */
+#if PG_VERSION_NUM >= 160000
+#define FUUID_RTE_IS_PARENT(entry)	((entry)->perminfoindex != 0)
+#else
+#define FUUID_RTE_IS_PARENT(entry)	((entry)->requiredPerms != 0)
+#endif
+
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)

@@ -33,6 +33,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -168,10 +169,14 @@ others_may_write_all(void)
 static bool
 is_protected(Oid sequence)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(sequence));
+	HeapTuple	tuple;
 	bool		protected = true;
 	bool		is_null = true;
 	Datum		list = (Datum) 0;
+
+	/* A GRANT of this moment, also where this backend has the sequence open already. */
+	AcceptInvalidationMessages();
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(sequence));
 
 	if (HeapTupleIsValid(tuple))
 		list = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &is_null);
@@ -231,19 +236,21 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
 bool
 fuuid_horizon_lock_and_read(Horizon *horizon, Oid sequence, bool wait, HorizonValue *value, bool *believed)
 {
+	int64		asked_us = 0;
 	bool		protected = false;
 
-	for (bool asked = false;; asked = true)
+	for (;;)
 	{
 		if (!fuuid_horizon_lock(horizon, sequence, wait))
 			return false;
 		*value = read_value(horizon);
-		*believed = value->us == 0 || value->life != 0 || protected;
-		if (*believed || asked)
+		*believed = value->us == 0 || value->life != 0 || (protected && value->us == asked_us);
+		if (*believed || value->us == asked_us)
 			return true;
 
 		/* Under the lock, a wait for the catalog would answer no cancel. */
 		fuuid_horizon_unlock(horizon);
+		asked_us = value->us;
 		protected = is_protected(sequence);
 	}
 }

@@ -64,15 +64,19 @@ fuuid_ordering_is_own(void)
 }
 
 /*
- * How far a nanosecond leads the clock.  Raises an error where that is more than
- * an id of another generator may push it.
+ * How far a nanosecond leads the clock, which is returned too.  Raises an error where
+ * that is more than an id of another generator may push it.
  */
 static uint64
-checked_lead(uint64 ns, uint64 clock_ns)
+checked_lead(uint64 ns, uint64 *clock_ns)
 {
-	uint64		lead = ns > clock_ns ? ns - clock_ns : 0;
+	struct timespec now;
+	uint64		lead;
 	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS : fuuid_max_clock_lead * FUUID_NS_PER_MS;
 
+	fuuid_clock_read(&now);
+	*clock_ns = fuuid_ns_of_time(&now);
+	lead = ns > *clock_ns ? ns - *clock_ns : 0;
 	if (lead >= FUUID_BACKWARD_STEP_NS && lead > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -91,14 +95,10 @@ checked_lead(uint64 ns, uint64 clock_ns)
 void
 fuuid_ordering_advance_past(uint64 ns)
 {
-	struct timespec now;
 	uint64		clock_ns;
-	uint64		lead;
+	uint64		lead = checked_lead(ns, &clock_ns);
 	uint64		epoch;
 
-	fuuid_clock_read(&now);
-	clock_ns = fuuid_ns_of_time(&now);
-	lead = checked_lead(ns, clock_ns);
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
@@ -107,13 +107,16 @@ fuuid_ordering_advance_past(uint64 ns)
 		do
 		{
 			epoch = fuuid_instance_epoch();
+
+			/* What the clock showed before a reset does not count after it. */
+			lead = checked_lead(ns, &clock_ns);
 		} while ((fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(ns, epoch)) ||
 				 !fuuid_instance_raise_ahead(ns, epoch, lead));
 	}
 
 	/* A reset before does not take this back, but one that comes after it does. */
-	if (fuuid_instance_entered())
-		(void) fuuid_instance_follow_reset();
+	if (fuuid_instance_entered() && fuuid_instance_follow_reset() && fuuid_ordering_scope == FUUID_ORDERING_SESSION)
+		lead = checked_lead(ns, &clock_ns);
 	fuuid_session_observe(clock_ns);
 	if (ns > fuuid_session_last_ns)
 		fuuid_clock_begin_process(true);

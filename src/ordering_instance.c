@@ -120,9 +120,12 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 	{
 		fuuid_instance_enter();
 
-		/* Of a reset since the clock was read the epoch does not tell. */
-		fuuid_clock_read(now);
-		ns = fuuid_ns_of_time(now);
+		/* Of a reset since the clock was read the epoch does not tell, but that there was one. */
+		if (fuuid_instance_own_epoch != 0)
+		{
+			fuuid_clock_read(now);
+			ns = fuuid_ns_of_time(now);
+		}
 	}
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);

@@ -7,7 +7,9 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
 #include "clock.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "in_flight.h"
 #include "miscadmin.h"
@@ -120,8 +122,20 @@ fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 }
 
 /*
- * Is there a table in the FROM clause of a query, or of one in it?  One that the
- * query only writes to does not count, also through a view, nor OLD and NEW of a rule.
+ * Is it a table in the FROM clause of its query?  One that the query only writes to,
+ * whose number is given, is marked so where it is written to through a view; then its
+ * children are, and views between.
+ */
+static bool
+is_read(const RangeTblEntry *entry, int number, int written_to)
+{
+	return entry->rtekind == RTE_RELATION && entry->inFromCl && number != written_to &&
+		entry->relkind != RELKIND_VIEW && FUUID_RTE_IS_PARENT(entry);
+}
+
+/*
+ * Is there a table that is read in a query, or in one in it?  OLD and NEW of a rule do
+ * not count.
  */
 static bool
 has_table(Node *node, void *context)
@@ -134,12 +148,8 @@ has_table(Node *node, void *context)
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, has_table, context);
 	foreach(cell, query->rtable)
-	{
-		const RangeTblEntry *entry = lfirst(cell);
-
-		if (entry->rtekind == RTE_RELATION && entry->inFromCl && foreach_current_index(cell) + 1 != query->resultRelation)
+		if (is_read(lfirst(cell), foreach_current_index(cell) + 1, query->resultRelation))
 			return true;
-	}
 	return query_tree_walker(query, has_table, context, 0);
 }
 
@@ -173,8 +183,14 @@ Datum
 uuidv7_fast_watermark_support(PG_FUNCTION_ARGS)
 {
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	const PlannerInfo *root = NULL;
 
-	if (IsA(request, SupportRequestSimplify) && reads_table(((SupportRequestSimplify *) request)->root))
+	/* A function in FROM of a subquery is simplified without a way to the query around. */
+	if (IsA(request, SupportRequestSimplify))
+		root = ((SupportRequestSimplify *) request)->root;
+	else if (IsA(request, SupportRequestCost))
+		root = ((SupportRequestCost *) request)->root;
+	if (reads_table(root))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("uuidv7_fast_watermark() cannot be called in a statement that reads a table"),

@@ -257,17 +257,30 @@ SKIP:
 	my $clock;
 	restart_with('', sub { $clock = KnownClock->new($node); $clock->put($now + 365 * 86400 * 1_000_000_000) });
 
-	my ($late, $dba) = (session(), session());
-	run_in($dba, 'SELECT uuidv7_fast()');
-	hold($late, 'entering', 'SELECT uuidv7_fast()');
-	$clock->put($now);
-	run_in($dba, 'SELECT fast_uuid_reset_ordering()');
-	let_go('entering');
-	my $id    = receive($late);
-	my $bound = run_in($dba, "SELECT uuidv7_fast_max(to_timestamp($now / 1000000000))");
-	cmp_ok($id, 'lt', $bound, 'a clock that was read before a reset does not count after it');
-	cmp_ok(run_in($dba, 'SELECT uuidv7_fast()'), 'lt', $bound, 'nor for the other sessions');
-	$_->quit foreach $late, $dba;
+	my $bound = $node->safe_psql('postgres', "SELECT uuidv7_fast_max(to_timestamp($now / 1000000000 + 1))");
+	foreach my $case ([ 'SELECT uuidv7_fast()', '' ], [ q{SELECT fast_uuid_observe(uuidv7_fast_min(to_timestamp(%s)))}, qr/^22023 UUID is too far ahead/ ])
+	{
+		my ($call, $error) = @$case;
+		$clock->put($now + 365 * 86400 * 1_000_000_000);
+		my ($late, $dba) = (session(), session());
+		run_in($dba, 'SELECT uuidv7_fast()');
+		hold($late, 'entering', sprintf($call, $now / 1_000_000_000 + 365 * 86400));
+		$clock->put($now);
+		run_in($dba, 'SELECT fast_uuid_reset_ordering()');
+		let_go('entering');
+		my $id = $late->receive;
+		if ($error)
+		{
+			like($late->{error}, $error, "$call: refused by the clock of after the reset");
+		}
+		else
+		{
+			is($late->{error}, '', "$call: no error");
+			cmp_ok($id, 'lt', $bound, "$call: a clock that was read before a reset does not count after it");
+		}
+		cmp_ok(run_in($dba, 'SELECT uuidv7_fast()'), 'lt', $bound, "$call: nor for the other sessions");
+		$_->quit foreach $late, $dba;
+	}
 }
 
 SKIP:

@@ -104,6 +104,26 @@ foreach my $case ([ 'GRANT pg_write_all_data TO app', 'REVOKE pg_write_all_data 
 }
 $node->safe_psql('postgres', 'GRANT pg_write_all_data TO dba');
 
+# A privilege that is granted while a session has the sequence open.
+$node->safe_psql('postgres', "$durable; SELECT fast_uuid_reset_ordering()");
+{
+	my $superuser = $node->background_psql('postgres', on_error_stop => 0);
+	my $call      = 'SELECT uuidv7_fast()';
+	$superuser->query($_)
+	  foreach $durable, $call, 'BEGIN', "SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)", $call;
+	my $covered = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
+	$node->safe_psql('postgres', 'GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO app');
+	is(as_role('app', 'postgres', "SELECT setval('fast_uuid_horizon', $far) IS NOT NULL"), 't', 'granted meanwhile: set far ahead');
+	$superuser->{stderr} = '';
+	$node->poll_query_until('postgres', "SELECT clock_timestamp() > '$covered'::timestamptz + interval '1 second'") or die 'the clock stands still';
+	$superuser->query($call);
+	like($superuser->{stderr}, qr/horizon of ordering "durable" is too far ahead/, 'granted meanwhile: refused');
+	$superuser->query('ROLLBACK');
+	unharmed('granted meanwhile', 'owned');
+	$node->safe_psql('postgres', "REVOKE UPDATE ON SEQUENCE fast_uuid_horizon FROM app; $durable; SELECT fast_uuid_reset_ordering()");
+	$superuser->quit;
+}
+
 # Where only superusers can, they are believed.
 is($node->safe_psql('postgres', sprintf($set, "(extract(epoch FROM now() + interval '1 hour') * 1000000)::bigint")
 		. "; SELECT clock_lead > '59 min' FROM fast_uuid_stats() WHERE name = 'instance'"), "t\nt\nt", 'only superusers can set it: an hour is believed');

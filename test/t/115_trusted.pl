@@ -1,0 +1,53 @@
+# The extension is trusted: its script runs as a superuser in a schema that whoever
+# creates it chooses.  Functions and operators that are there do not come into it.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('trusted');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', 'CREATE ROLE eve LOGIN; CREATE DATABASE hers; GRANT CREATE ON DATABASE hers TO eve');
+
+# Each operator of the server's, for all types between which there is none, and each of
+# its functions that the script calls without naming its schema, for all there are.
+my @types = qw(oid regclass regrole name text "char" integer bigint boolean aclitem[] uuid);
+my @functions = qw(current_setting format to_regclass pg_extension_config_dump has_sequence_privilege);
+my $planted = '';
+foreach my $left (@types)
+{
+	foreach my $right (@types)
+	{
+		my $body = "RETURNS boolean LANGUAGE plpgsql AS 'BEGIN ALTER ROLE eve SUPERUSER; RETURN false; END'";
+		my $name = "f_$left\_$right" =~ s/\W//gr;
+		$planted .= "CREATE FUNCTION evil.$name($left, $right) $body;\n";
+		$planted .= "CREATE OPERATOR evil.$_ (LEFTARG = $left, RIGHTARG = $right, FUNCTION = evil.$name);\n" foreach '=', '<', '<>', '>=';
+	}
+}
+foreach my $function (@functions)
+{
+	$planted .= "CREATE FUNCTION evil.$function($_) RETURNS text LANGUAGE plpgsql AS 'BEGIN ALTER ROLE eve SUPERUSER; RETURN NULL; END';\n"
+	  foreach '"char"', 'name', 'text, name', 'regclass, name', 'name, name';
+}
+my ($code, $out, $err) = $node->psql('hers', "CREATE SCHEMA evil;\n$planted", extra_params => [ '-U', 'eve' ], on_error_stop => 1);
+is($code, 0, 'functions and operators are there') or diag($err);
+
+# They do what they are made for, where somebody falls for them.
+$node->safe_psql('hers', "SET search_path = evil; SELECT 'pg_class'::regclass = 1::oid FROM pg_catalog.pg_class LIMIT 1");
+my $is_superuser = "SELECT rolsuper FROM pg_roles WHERE rolname = 'eve'";
+is($node->safe_psql('postgres', $is_superuser), 't', 'a superuser who uses one is taken over');
+$node->safe_psql('postgres', 'ALTER ROLE eve NOSUPERUSER');
+
+foreach my $sql ('CREATE EXTENSION fast_uuid SCHEMA evil', 'ALTER EXTENSION fast_uuid UPDATE', 'DROP EXTENSION fast_uuid',
+	'SET search_path = evil; CREATE EXTENSION fast_uuid')
+{
+	($code, $out, $err) = $node->psql('hers', $sql, extra_params => [ '-U', 'eve' ]);
+	is($code, 0, $sql) or diag($err);
+	is($node->safe_psql('postgres', $is_superuser), 'f', "$sql: she is no superuser");
+}
+$node->stop;
+done_testing();
