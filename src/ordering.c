@@ -10,6 +10,7 @@
 #include "ordering_instance.h"
 #include "settings.h"
 #include "shared_ordering.h"
+#include "test_point.h"
 
 int			fuuid_ordering_scope = FUUID_ORDERING_SESSION;
 bool		fuuid_ordering_alone = true;
@@ -97,7 +98,7 @@ fuuid_ordering_advance_past(uint64 ns)
 {
 	uint64		clock_ns;
 	uint64		lead = checked_lead(ns, &clock_ns);
-	uint64		epoch;
+	uint64		epoch = 0;
 
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
@@ -115,8 +116,14 @@ fuuid_ordering_advance_past(uint64 ns)
 	}
 
 	/* A reset before does not take this back, but one that comes after it does. */
-	if (fuuid_instance_entered() && fuuid_instance_follow_reset() && fuuid_ordering_scope == FUUID_ORDERING_SESSION)
-		lead = checked_lead(ns, &clock_ns);
+	FUUID_TEST_POINT("raised");
+	if (fuuid_instance_entered() && fuuid_instance_follow_reset())
+	{
+		if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
+			lead = checked_lead(ns, &clock_ns);
+		else if (fuuid_instance_own_epoch != epoch)
+			return;
+	}
 	fuuid_session_observe(clock_ns);
 	if (ns > fuuid_session_last_ns)
 		fuuid_clock_begin_process(true);

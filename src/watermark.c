@@ -122,9 +122,9 @@ fuuid_watermark_stats(uint64 *watermark_ns, InFlightHolder *holder)
 }
 
 /*
- * Is it a table in the FROM clause of its query?  One that the query only writes to,
- * whose number is given, is marked so where it is written to through a view; then its
- * children are, and views between.
+ * Is it a table that its query reads?  inFromCl does not say it alone: a table that
+ * is written to through a view, the one of the number "written_to", has it as well,
+ * and with it its children and the views between.
  */
 static bool
 is_read(const RangeTblEntry *entry, int number, int written_to)

@@ -73,7 +73,7 @@ foreach my $database ('here', 'there', 'forgotten')
 	is(read_to($database, add($database, 'ahead')), 'ahead', "$database, before the reset: a row is read");
 }
 take_spans(add('spans', 'ahead'));
-is(lead(), 3600, 'and its id is ahead of the clock');
+cmp_ok(lead(), '>', 3000, 'and its id is ahead of the clock');
 add('here', 'not read');
 
 # As the page says, after an attempt that failed, and in the other database.
