@@ -9,12 +9,13 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
+use IPC::Run;
 use PostgreSQL::Test::Utils;
 use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(wait_until within at_work cancel check_cancel check_alive);
+our @EXPORT = qw(wait_until wait_until_up within at_work cancel check_cancel check_alive);
 
 my $seconds = 20;
 
@@ -50,6 +51,14 @@ sub wait_until
 		usleep(10_000);
 	}
 	die "waited in vain: $what\n";
+}
+
+# Wait until a server accepts connections.  Not by psql, as poll_query_until() does: one
+# that cannot connect may end before its query is written to it, which ends the test.
+sub wait_until_up
+{
+	my ($node) = @_;
+	return wait_until('the server accepts connections', sub { IPC::Run::run([ 'pg_isready', '-q', '-h', $node->host, '-p', $node->port ]) });
 }
 
 # What a process has done: the processor's time in ticks, and how often it gave way.

@@ -10,6 +10,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+use lib 'test/perl';
+use Watchdog;
+
 plan skip_all => 'strace is not installed, or may not trace here'
   unless eval { IPC::Run::run([ 'strace', '-f', '-o', '/dev/null', 'true' ], '>&', \my $output) };
 
@@ -28,7 +31,7 @@ my $server = IPC::Run::start(
 	],
 	'<', \undef, '>', $node->logfile, '2>&1');
 END { IPC::Run::signal($server, 'QUIT') if defined $server }
-$node->poll_query_until('postgres', 'SELECT true') or BAIL_OUT('the traced server did not start');
+wait_until_up($node);
 
 # Trace of a new backend that makes this many values under these settings.
 sub trace_of_session

@@ -8,6 +8,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use lib 'test/perl';
+use Watchdog;
+
 my $node = PostgreSQL::Test::Cluster->new('instance');
 $node->init;
 $node->append_conf('postgresql.conf', 'restart_after_crash = on');
@@ -126,7 +129,7 @@ foreach my $way ('SIGKILL', 'immediate shutdown')
 		$node->start;
 	}
 	IPC::Run::finish($victim);
-	$node->poll_query_until('postgres', 'SELECT true') or BAIL_OUT("no server after $way");
+	wait_until_up($node);
 
 	$node->safe_psql('postgres', "$instance; INSERT INTO survivors (id) SELECT uuidv7_fast_set(100000)");
 	is(all_values(), 't', "$way: values before and after are different");

@@ -14,6 +14,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+use lib 'test/perl';
+use Watchdog;
+
 plan skip_all => 'strace is not installed, or may not trace here'
   unless eval { IPC::Run::run([ 'strace', '-f', '-o', '/dev/null', 'true' ], '>&', \my $output) };
 
@@ -38,7 +41,7 @@ my $server;
 		'<', \undef, '>', $node->logfile, '2>&1');
 }
 END { IPC::Run::signal($server, 'QUIT') if defined $server }
-$node->poll_query_until('postgres', 'SELECT true') or BAIL_OUT('the traced server did not start');
+wait_until_up($node);
 
 # What a backend asks for while it runs each of these statements, as "CALL SIZE
 # FLAGS" lines, with what came back if that was less; and what the statements return.
