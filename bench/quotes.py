@@ -7,7 +7,7 @@ and the padding of a table too.  A row of a table is a template like any other.
 
 Each figure says how many digits  and of what: a key of results.csv (experiment, case, parameter, metric, and
 q1 or q3 if not the median), or what seconds, megabytes, millions, difference,
-ratio, more, less and share make of keys."""
+largest, ratio, more, less and share make of keys."""
 
 from figures import (Quote, about, difference, largest, less, megabytes, millions, more, ratio, seconds, share, tenths,
                      three, upward, whole)

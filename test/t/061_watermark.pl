@@ -244,8 +244,7 @@ foreach my $function ('uuidv7_fast()', 'hidden()')
 refused("BEGIN ISOLATION LEVEL $_; SELECT uuidv7_fast_watermark()", qr/ERROR:  55000: uuidv7_fast_watermark\(\) requires isolation level READ COMMITTED\nDETAIL:  This transaction's snapshot is older than the watermark would be, and might not show all rows below it\.\nHINT:  Call it in a transaction that begins with BEGIN ISOLATION LEVEL READ COMMITTED\.\n/, $_)
   foreach 'REPEATABLE READ', 'SERIALIZABLE';
 my $reads = qr/ERROR:  0A000: uuidv7_fast_watermark\(\) cannot be called in a statement that reads a table\n.*HINT:  Call it in a statement of its own/s;
-$node->safe_psql('postgres', 'CREATE VIEW safe AS SELECT uuidv7_fast_watermark() AS upto; CREATE TABLE progress (upto uuid PRIMARY KEY); INSERT INTO progress SELECT uuidv7_fast_watermark();
-CREATE VIEW through AS SELECT * FROM progress WHERE upto IS NOT NULL');
+$node->safe_psql('postgres', 'CREATE VIEW safe AS SELECT uuidv7_fast_watermark() AS upto; CREATE TABLE progress (upto uuid PRIMARY KEY); INSERT INTO progress SELECT uuidv7_fast_watermark()');
 refused($_, $reads, $_) foreach
 	'SELECT * FROM made WHERE id < uuidv7_fast_watermark()',
 	'SELECT * FROM made, uuidv7_fast_watermark() AS upto WHERE id < upto',
@@ -255,12 +254,7 @@ refused($_, $reads, $_) foreach
 	'SELECT made.* FROM made, safe WHERE id < upto',
 	'INSERT INTO progress SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
 	'PREPARE p AS SELECT count(*) FROM made WHERE id < uuidv7_fast_watermark(); EXECUTE p',
-	'SELECT count(*), uuidv7_fast_watermark() FROM made',
-	'SELECT (SELECT count(*) FROM made) WHERE uuidv7_fast_watermark() IS NOT NULL',
-	'SELECT (SELECT count(*) FROM made WHERE id < upto) FROM (SELECT uuidv7_fast_watermark() AS upto OFFSET 0) AS w',
-	'INSERT INTO through SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
-	'UPDATE through SET upto = uuidv7_fast_watermark() FROM made WHERE id = upto',
-	'INSERT INTO through VALUES (uuidv7_fast_watermark()) RETURNING (SELECT count(*) FROM made)';
+	'SELECT count(*), uuidv7_fast_watermark() FROM made';
 foreach my $sql (
 	'SELECT uuidv7_fast_watermark() IS NOT NULL',
 	'SELECT upto IS NOT NULL FROM safe',
@@ -269,10 +263,6 @@ foreach my $sql (
 	'INSERT INTO progress SELECT uuidv7_fast_watermark() RETURNING true',
 	'INSERT INTO progress VALUES (uuidv7_fast_watermark()) ON CONFLICT (upto) DO UPDATE SET upto = uuidv7_fast_watermark() RETURNING true',
 	'UPDATE progress SET upto = uuidv7_fast_watermark() WHERE upto = (SELECT uuidv7_fast_min(now())); SELECT true',
-	'INSERT INTO through VALUES (uuidv7_fast_watermark()) RETURNING true',
-	'ALTER TABLE progress ADD COLUMN since uuid DEFAULT uuidv7_fast_watermark(); SELECT count(since) > 0 FROM progress',
-	'UPDATE through SET upto = uuidv7_fast_watermark() WHERE upto = (SELECT uuidv7_fast_min(now())); SELECT true',
-	'DELETE FROM through WHERE upto > (SELECT uuidv7_fast_watermark()); SELECT true',
 	'SELECT uuidv7_fast_watermark() > uuidv7_fast_min(now() - n * interval \'1 h\') FROM generate_series(1, 1) AS n',
 	'BEGIN; SET TRANSACTION READ ONLY; SELECT uuidv7_fast_watermark() IS NOT NULL')
 {

@@ -64,6 +64,7 @@ SELECT proname, name FROM pg_proc, unnest(proargnames, proargmodes) AS argument 
 	like($about, qr/`$column`/, "$function(): column $column");
 }
 
+my %words = (all => $node->safe_psql('postgres', q{SELECT string_agg(name, ', ') FROM fast_uuid_sources()}), empty => '', '`4kB`' => 4096);
 my %settings = $sections{Settings} =~ /^\| `fast_uuid\.(\w+)` \| (\w+ \| .*?) \|/mg;
 foreach my $row (split /\n/, $node->safe_psql('postgres', q{
 SELECT substr(name, 11), context, boot_val FROM pg_settings WHERE name LIKE 'fast\_uuid.%'}))
@@ -78,7 +79,6 @@ SELECT substr(name, 11), context, boot_val FROM pg_settings WHERE name LIKE 'fas
 		is($documented, '`openssl`', "fast_uuid.$name: with OpenSSL");
 		next;
 	}
-	my %words = (all => $node->safe_psql('postgres', q{SELECT string_agg(name, ', ') FROM fast_uuid_sources()}), empty => '', '`4kB`' => 4096);
 	is($words{$documented} // $documented =~ s/`//gr, $default, "fast_uuid.$name: its default");
 }
 is_deeply([ keys %settings ], [], 'and no setting is there that does not exist');

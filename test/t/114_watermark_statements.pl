@@ -52,6 +52,8 @@ my @writes  = map {
 		"UPDATE $_ SET n = n WHERE upto < uuidv7_fast_watermark()",
 		"UPDATE $_ SET upto = uuidv7_fast_watermark() WHERE n = 1",
 		"UPDATE $_ SET upto = (SELECT upto FROM watermark)",
+		"UPDATE $_ SET upto = uuidv7_fast_watermark() WHERE upto = (SELECT uuidv7_fast_min(now()))",
+		"INSERT INTO $_ VALUES (uuidv7_fast_watermark(), 1) RETURNING true",
 		"DELETE FROM $_ WHERE upto < uuidv7_fast_watermark()",
 		"DELETE FROM $_ WHERE upto < (SELECT uuidv7_fast_watermark())",
 		"WITH gone AS (DELETE FROM $_ WHERE n = 1 RETURNING n) INSERT INTO progress SELECT uuidv7_fast_watermark(), n FROM gone",
@@ -98,6 +100,17 @@ is(outcome($_), 'refused', $_) foreach
   'UPDATE two SET upto = (SELECT uuidv7_fast_watermark()) FROM checked WHERE checked.n = two.n',
   'DELETE FROM of_parted WHERE upto < uuidv7_fast_watermark() AND EXISTS (SELECT FROM checked)',
   'INSERT INTO two SELECT uuidv7_fast_watermark(), n FROM checked',
-  'INSERT INTO two VALUES (uuidv7_fast_watermark(), (SELECT count(*) FROM made))';
+  'INSERT INTO two VALUES (uuidv7_fast_watermark(), (SELECT count(*) FROM made))',
+  'SELECT (SELECT count(*) FROM made) WHERE uuidv7_fast_watermark() IS NOT NULL',
+  'SELECT (SELECT count(*) FROM made WHERE id < upto) FROM (SELECT uuidv7_fast_watermark() AS upto OFFSET 0) AS w',
+  'INSERT INTO one SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
+  'UPDATE one SET upto = uuidv7_fast_watermark() FROM made WHERE id = upto',
+  'INSERT INTO one VALUES (uuidv7_fast_watermark()) RETURNING (SELECT count(*) FROM made)';
+
+# The default was evaluated, not only let pass.
+is($node->safe_psql('postgres', q{
+INSERT INTO progress SELECT uuidv7_fast_watermark();
+ALTER TABLE progress ADD COLUMN since uuid DEFAULT uuidv7_fast_watermark();
+SELECT count(*) > 0 AND bool_and(since IS NOT NULL) FROM progress}), 't', 'a column with the watermark as its default: filled');
 $node->stop;
 done_testing();
