@@ -3,11 +3,14 @@ reader sees."""
 
 import tempfile
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import timedelta
+from statistics import quantiles
 
 from generators import INSTANCE, DEFAULT, DURABLE, core_v7, durable
-from timing import MILLION, connect, count, time_ms
+from timing import MILLION, connect, count, time_ms, turned
 
 
 def clock_lead(bench):
@@ -87,24 +90,28 @@ def watermark(bench):
                 bench.record('watermark', 'uuidv7_fast_watermark()', sessions, n, 'us', (ms[0] - ms[1]) * 1000 / calls)
 
 
+FIRST = '00000000-0000-0000-0000-000000000000'
+BELOW = 'AND id < uuidv7_fast_watermark()'
+
+
+def _read(connection, last, bound=BELOW, more='', prepare=None):
+    """How many rows there are after an id, the id of the last of them, and what else is asked for."""
+    rows, latest, *others = connection.execute(
+        f'SELECT count(*), (array_agg(id ORDER BY id DESC))[1]{more} FROM followed WHERE id > %s {bound}', [last],
+        prepare=prepare).fetchone()
+    return rows, latest or last, *others
+
+
 class _Reader:
     """Follows a table by its ids, and counts what it has seen."""
 
-    def __init__(self, connection, by_watermark):
-        self.connection, self.by_watermark = connection, by_watermark
-        self.last, self.rows = '00000000-0000-0000-0000-000000000000', 0
+    def __init__(self, connection, bound):
+        self.connection, self.bound = connection, bound
+        self.last, self.rows = FIRST, 0
 
     def read(self):
-        if self.by_watermark:
-            watermark = self.connection.execute('SELECT uuidv7_fast_watermark()').fetchone()[0]
-            self.rows += self.connection.execute(
-                'SELECT count(*) FROM followed WHERE id >= %s AND id < %s', [self.last, watermark]).fetchone()[0]
-            self.last = watermark
-        else:
-            rows, last = self.connection.execute(
-                'SELECT count(*), (array_agg(id ORDER BY id DESC))[1] FROM followed WHERE id > %s', [self.last]).fetchone()
-            self.rows += rows
-            self.last = last or self.last
+        rows, self.last = _read(self.connection, self.last, self.bound)
+        self.rows += rows
 
 
 def missed(bench):
@@ -119,7 +126,7 @@ def missed(bench):
         for n in bench.rounds('What a reader misses', short=True):
             for writers in (2, 8, 32):
                 connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
-                readers = {'id > the last one': _Reader(connection, False), 'id < the watermark': _Reader(second, True)}
+                readers = {'id > the last one': _Reader(connection, ''), 'id < the watermark': _Reader(second, BELOW)}
                 writing = thread.submit(bench.server.pgbench, script.name, writers, '-T', str(2 * bench.seconds))
                 while not writing.done():
                     for reader in readers.values():
@@ -132,6 +139,49 @@ def missed(bench):
                 for name, reader in readers.items():
                     bench.record('missed', name, writers, n, 'rows committed', rows)
                     bench.record('missed', name, writers, n, 'rows missed', rows - reader.rows)
+                connection.execute('DROP TABLE followed')
+        connection.execute('ALTER DATABASE postgres RESET ALL')
+
+
+def _lags(connection, writing, called, prepare):
+    """How far the bounds of a reader that asks every ten milliseconds are behind, by what:
+    of a call in a statement of its own before, or of none."""
+    bound = 'uuidv7_fast_timestamp(uuidv7_fast_watermark(), true), statement_timestamp()'
+    lags, last = defaultdict(list), FIRST
+    while not writing.done():
+        time.sleep(0.01)
+        if called:
+            before, start = connection.execute(f'SELECT {bound}', prepare=True).fetchone()
+            lags['that call behind its start'].append(start - before)
+        _, last, found, start = _read(connection, last, more=f', {bound}', prepare=prepare)
+        lags['behind its start'].append(start - found)
+        if called:
+            lags['behind that call'].append(before - found)
+    return lags
+
+
+def freshness(bench):
+    """How far the bound of a statement that reads a table is behind that of a call just
+    before it, and behind its start, while eight clients commit as fast as they can."""
+    cases = {f'{how}, {what}': (what != 'no call before', how == 'prepared')
+             for what in ('a call before', 'no call before') for how in ('prepared', 'planned anew')}
+    with bench.server.connect() as connection, bench.server.connect() as reader, ThreadPoolExecutor(1) as thread, \
+            tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+        script.write('INSERT INTO followed DEFAULT VALUES;\n')
+        script.flush()
+        connection.execute("ALTER DATABASE postgres SET fast_uuid.ordering = 'instance'")
+        connection.execute('ALTER DATABASE postgres SET synchronous_commit = off')
+        # Else the first executions of a prepared statement are planned anew as well.
+        reader.execute('SET plan_cache_mode = force_generic_plan')
+        for n in bench.rounds('How far the watermark is behind', short=True):
+            for name, how in turned(cases.items(), n):
+                connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
+                writing = thread.submit(bench.server.pgbench, script.name, 8, '-T', str(2 * bench.seconds))
+                for what, lags in _lags(reader, writing, *how).items():
+                    us = quantiles([max(lag / timedelta(microseconds=1), 0) for lag in lags], n=100, method='inclusive')
+                    for percent in (50, 90, 99):
+                        bench.record('freshness', f'{name}: {what}', f'{percent} %', n, 'us', us[percent - 1])
+                writing.result()
                 connection.execute('DROP TABLE followed')
         connection.execute('ALTER DATABASE postgres RESET ALL')
 

@@ -79,13 +79,10 @@ SELECT id AS first_last FROM event ORDER BY id DESC LIMIT 1
 \gset
 
 \echo
-\echo '--- The second reader stops at the watermark: there is nothing to read yet.'
-SELECT uuidv7_fast_watermark() AS watermark
-\gset
+\echo '--- The second reader has one condition more: there is nothing to read yet.'
 SELECT id, name FROM event
- WHERE id >= :'second_last'
-   AND id < :'watermark' ORDER BY id;
-\set second_last :watermark
+ WHERE id > :'second_last'
+   AND id < uuidv7_fast_watermark() ORDER BY id;
 
 \echo '--- The other session commits.'
 SELECT dblink_exec('slow', 'COMMIT');
@@ -95,10 +92,8 @@ SELECT id, name FROM event
  WHERE id > :'first_last' ORDER BY id;
 
 \echo '--- The second reader gets both, in the order of their ids.'
-SELECT uuidv7_fast_watermark() AS watermark
-\gset
 SELECT id, name FROM event
- WHERE id >= :'second_last'
-   AND id < :'watermark' ORDER BY id;
+ WHERE id > :'second_last'
+   AND id < uuidv7_fast_watermark() ORDER BY id;
 \set ECHO none
 SELECT dblink_disconnect('slow') AS disconnected \gset

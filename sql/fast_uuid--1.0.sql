@@ -124,22 +124,13 @@ COMMENT ON SEQUENCE fast_uuid_horizon IS
 
 SELECT pg_catalog.pg_extension_config_dump('fast_uuid_horizon', '');
 
-CREATE FUNCTION uuidv7_fast_watermark_support(internal)
-RETURNS internal
-AS 'MODULE_PATHNAME', 'uuidv7_fast_watermark_support'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-COMMENT ON FUNCTION uuidv7_fast_watermark_support(internal) IS
-'planner support for uuidv7_fast_watermark';
-
 CREATE FUNCTION uuidv7_fast_watermark()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuidv7_fast_watermark'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED
-SUPPORT uuidv7_fast_watermark_support;
+LANGUAGE C STABLE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast_watermark() IS
-'bound below which every UUID of instance or durable order belongs to a transaction that has ended';
+'bound for the calling statement, which misses no row with a smaller id of instance or durable order';
 
 CREATE FUNCTION fast_uuid_observe(id uuid)
 RETURNS void
@@ -167,13 +158,13 @@ COMMENT ON FUNCTION fast_uuid_sources() IS
 CREATE FUNCTION fast_uuid_stats(
   OUT kind text, OUT name text, OUT refills bigint, OUT bytes bigint,
   OUT backward_steps bigint, OUT clock_lead interval, OUT largest_clock_lead interval,
-  OUT watermark uuid, OUT held_back_by integer, OUT held_back_for interval, OUT horizon timestamptz)
+  OUT held_back_by integer, OUT held_back_for interval, OUT horizon timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics: random bytes fetched by this session, backward steps of the clock, the watermark and what holds it back, the horizon';
+'statistics: random bytes fetched by this session, backward steps of the clock, what holds the watermark back, the horizon';
 
 CREATE FUNCTION fast_uuid_clock(
   OUT resolution_ns integer, OUT coarse_resolution_ns integer, OUT clock_source text,

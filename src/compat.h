@@ -67,14 +67,14 @@
 #define FUUID_LOCAL_XACT(proc)	((proc)->lxid)
 #endif
 
-/*
- * Is this entry of a range table one whose privileges are checked, and not that of a
- * partition or child, which is added for its parent?
- */
-#if PG_VERSION_NUM >= 160000
-#define FUUID_RTE_IS_PARENT(entry)	((entry)->perminfoindex != 0)
+/* A lock of our own: its name, by which wait events show it, is shared since 19. */
+#define FUUID_LWLOCK_NAME "FastUuidWatermark"
+#if PG_VERSION_NUM >= 190000
+#define FUUID_INIT_LWLOCK(lock) LWLockInitialize(lock, LWLockNewTrancheId(FUUID_LWLOCK_NAME))
+#define FUUID_NAME_LWLOCK(lock) ((void) 0)
 #else
-#define FUUID_RTE_IS_PARENT(entry)	((entry)->requiredPerms != 0)
+#define FUUID_INIT_LWLOCK(lock) LWLockInitialize(lock, LWLockNewTrancheId())
+#define FUUID_NAME_LWLOCK(lock) LWLockRegisterTranche((lock)->tranche, FUUID_LWLOCK_NAME)
 #endif
 
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */

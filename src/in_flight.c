@@ -11,10 +11,11 @@
  *	  visible, not before, under the lock that a new snapshot takes.  So nothing
  *	  depends on the leader's taking it back, who may not even have this library.
  *
- *	  Both are one word, so that leader and workers can write it by
- *	  compare-and-exchange: the upper 56 bits of the nanosecond, hence rounded down;
- *	  a bit that is set; 7 bits of the number.  Where nobody has cleared the word, it
- *	  counts again, too long, for a later transaction with the same 7 bits.
+ *	  The nanosecond and 7 bits of the number are one word, so that leader and workers
+ *	  can write it by compare-and-exchange: the upper 56 bits of the nanosecond, hence
+ *	  rounded down; a bit that is set; the 7 bits.  The whole number is written before,
+ *	  so that what nobody has cleared does not count for each later transaction with
+ *	  the same 7 bits: a leader that has not attached the memory leaves its workers'.
  *
  *	  A prepared transaction has no process, and outlives a restart.  It keeps what
  *	  was published as the identity of a heavyweight lock, which the server keeps,
@@ -61,14 +62,15 @@ word_of(LocalTransactionId xact, uint64 ns)
 }
 
 /*
- * Does a word count: was it published for the transaction that the process runs?
+ * Does the word of an element count: was it published for the transaction that the
+ * process runs?
  */
 static bool
-in_flight(uint64 word, PGPROC *process)
+in_flight(const InFlight *element, uint64 word, PGPROC *process)
 {
 	LocalTransactionId xact = FUUID_LOCAL_XACT(process);
 
-	return xact != InvalidLocalTransactionId && word == word_of(xact, word);
+	return xact != InvalidLocalTransactionId && word == word_of(xact, word) && element->xact == xact;
 }
 
 /*
@@ -77,13 +79,15 @@ in_flight(uint64 word, PGPROC *process)
 static void
 keep_prepared(void)
 {
+	InFlight   *element;
 	uint64		word;
 	LOCKTAG		tag;
 
 	if (!fuuid_shared_attach())
 		return;
-	word = pg_atomic_read_u64(&fuuid_shared->in_flight[FUUID_PROC_NUMBER(MyProc)].word);
-	if (!in_flight(word, MyProc))
+	element = &fuuid_shared->in_flight[FUUID_PROC_NUMBER(MyProc)];
+	word = pg_atomic_read_u64(&element->word);
+	if (!in_flight(element, word, MyProc))
 		return;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (word >> 32), (uint32) (word & NS_MASK), LOCK_CLASS);
@@ -96,9 +100,9 @@ keep_prepared(void)
 
 /*
  * What the transaction has published, or its workers have, counts no more; cleared,
- * it cannot count for a later one with the same 7 bits either.  Only the process
- * itself does this, between two transactions: anybody else could find the word
- * ended, and clear what has been published for the next one since.
+ * it is passed over without a look at the process.  Only the process itself does
+ * this, between two transactions: anybody else could find the word ended, and clear
+ * what has been published for the next one since.
  */
 static void
 clear_own(void)
@@ -193,11 +197,17 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 		seen = pg_atomic_read_u64(&own->word);
 		do
 		{
-			/* The leader, or another worker, may have been here. */
-			if (in_flight(seen, leader) && seen <= word)
-				break;
+			own->xact = xact;
 			own->pid = leader->pid;
 			own->xact_start = GetCurrentTransactionStartTimestamp();
+
+			/*
+			 * The leader, or another worker, may have been here.  The 7 bits alone
+			 * say so: what is left of an earlier transaction counts from now on,
+			 * and others may already rely on it.
+			 */
+			if (seen == word_of(xact, seen) && seen <= word)
+				break;
 			FUUID_TEST_POINT("publishing");
 		} while (!pg_atomic_compare_exchange_u64(&own->word, &seen, word));
 	}
@@ -207,8 +217,8 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 }
 
 /*
- * The smaller one of a nanosecond and what our lock of a prepared transaction
- * holds.
+ * The smaller one of a nanosecond and what our lock of a prepared transaction of
+ * this database holds.
  */
 static uint64
 first_of_prepared(uint64 first_ns, InFlightHolder *holder)
@@ -232,7 +242,7 @@ first_of_prepared(uint64 first_ns, InFlightHolder *holder)
 			uint64		ns = (uint64) tag->locktag_field2 << 32 | tag->locktag_field3;
 
 			found = true;
-			if (ns < first_ns)
+			if (ns < first_ns && tag->locktag_field1 == MyDatabaseId)
 			{
 				first_ns = ns;
 				*holder = (InFlightHolder) {.prepared = true};
@@ -245,8 +255,9 @@ first_of_prepared(uint64 first_ns, InFlightHolder *holder)
 }
 
 /*
- * The first nanosecond, but at most none_ns, of which a transaction that has not
- * ended may have generated, and which one that is.
+ * The first nanosecond, but at most none_ns, of which a transaction of this database
+ * that has not ended may have generated, and which one that is.  Those of others
+ * cannot insert here.
  *
  * Of each value that was reserved before the call the transaction is found, or
  * has ended: it was published before.  The elements come before the locks,
@@ -264,6 +275,7 @@ fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder)
 	for (uint32 i = 0; i < used; i++)
 	{
 		InFlight   *element = &fuuid_shared->in_flight[i];
+		PGPROC	   *process = GetPGProcByNumber(i);
 		uint64		word = pg_atomic_read_u64(&element->word);
 
 		if (word == 0)
@@ -271,12 +283,12 @@ fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder)
 
 		/* Only a number that is read after the word tells that it has ended. */
 		pg_read_barrier();
-		if (!in_flight(word, GetPGProcByNumber(i)))
+		if (!in_flight(element, word, process))
 		{
 			FUUID_TEST_POINT("in_flight_ended");
 			continue;
 		}
-		if ((word & NS_MASK) < first_ns)
+		if ((word & NS_MASK) < first_ns && process->databaseId == MyDatabaseId)
 		{
 			first_ns = word & NS_MASK;
 			holder->pid = element->pid;

@@ -7,8 +7,10 @@
 #include "clock.h"
 #include "convert.h"
 #include "entropy.h"
+#include "access/xlog.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "in_flight.h"
 #include "inspect.h"
 #include "ordering.h"
 #include "ordering_durable.h"
@@ -17,7 +19,6 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 #include "utils/timestamp.h"
-#include "watermark.h"
 
 PG_FUNCTION_INFO_V1(fast_uuid_sources);
 PG_FUNCTION_INFO_V1(fast_uuid_stats);
@@ -114,35 +115,30 @@ fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
 }
 
 /*
- * Those of the watermark.  As elsewhere in PostgreSQL, a prepared transaction is
- * process 0.
+ * Those of the transaction that holds the watermark back.  As elsewhere in PostgreSQL,
+ * a prepared transaction is process 0.
  */
 static void
-fill_watermark(Datum *values, bool *nulls)
+fill_holder(Datum *values, bool *nulls)
 {
-	uint64		watermark_ns;
 	InFlightHolder holder;
 
-	if (!fuuid_watermark_stats(&watermark_ns, &holder))
+	if (RecoveryInProgress())
 		return;
-	if (watermark_ns != 0)
-	{
-		values[7] = UUIDPGetDatum(fuuid_watermark_uuid(watermark_ns));
-		nulls[7] = false;
-	}
+	(void) fuuid_in_flight_first(PG_UINT64_MAX, &holder);
 	if (holder.pid != 0 || holder.prepared)
 	{
-		values[8] = Int32GetDatum(holder.pid);
-		nulls[8] = false;
+		values[7] = Int32GetDatum(holder.pid);
+		nulls[7] = false;
 	}
 	if (holder.pid != 0)
 	{
-		values[9] = fuuid_interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
-		nulls[9] = false;
+		values[8] = fuuid_interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
+		nulls[8] = false;
 	}
 }
 
-#define STATS_COLUMNS 11
+#define STATS_COLUMNS 10
 
 static void
 put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *values, bool *nulls)
@@ -157,7 +153,7 @@ put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *valu
 /*
  * fast_uuid_stats() returns table (kind text, name text, refills bigint,
  *		bytes bigint, backward_steps bigint, clock_lead interval, largest_clock_lead interval,
- *		watermark uuid, held_back_by integer, held_back_for interval, horizon timestamptz)
+ *		held_back_by integer, held_back_for interval, horizon timestamptz)
  *
  * A row for each source, then one for each scope of the order.
  */
@@ -189,14 +185,14 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	if (fuuid_instance_stats(&stats))
 	{
 		fill_ordering(values, nulls, &stats);
-		fill_watermark(values, nulls);
+		fill_holder(values, nulls);
 	}
 	put_stats(result, "ordering", "instance", values, nulls);
 
 	if (horizon_us != 0)
 	{
-		values[10] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
-		nulls[10] = false;
+		values[9] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
+		nulls[9] = false;
 	}
 	put_stats(result, "ordering", "durable", values, nulls);
 	return (Datum) 0;

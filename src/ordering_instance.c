@@ -12,6 +12,7 @@
 #include "shared_ordering.h"
 #include "storage/proc.h"
 #include "test_point.h"
+#include "watermark_history.h"
 
 /* Has this backend generated under this order? */
 static bool entered = false;
@@ -224,14 +225,14 @@ fuuid_instance_is_epoch(uint64 epoch)
 }
 
 /*
- * Raise a word to this nanosecond, unless it is beyond it; what it is then is
- * returned in *raised_ns.  False, and nothing was done, where the instance was reset
- * since that epoch: a reset gives the word a value that it never had.
+ * Make all further values of the instance greater than this nanosecond.  The latest
+ * one is returned in *last_ns.  False, and nothing was done, where the instance was
+ * reset since that epoch: a reset gives the word a value that it never had.
  */
-static bool
-raise_word(pg_atomic_uint64 *word, uint64 ns, uint64 epoch, uint64 *raised_ns)
+bool
+fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
 {
-	uint64		seen = pg_atomic_read_u64(word);
+	uint64		seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 
 	for (;;)
 	{
@@ -239,31 +240,10 @@ raise_word(pg_atomic_uint64 *word, uint64 ns, uint64 epoch, uint64 *raised_ns)
 		pg_read_barrier();
 		if (pg_atomic_read_u64(&fuuid_shared->epoch) != epoch)
 			return false;
-		*raised_ns = Max(seen, ns);
-		if (seen >= ns || pg_atomic_compare_exchange_u64(word, &seen, ns))
+		*last_ns = Max(seen, ns);
+		if (seen >= ns || pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns))
 			return true;
 	}
-}
-
-/*
- * Make all further values of the instance greater than this nanosecond.  The latest
- * one is returned in *last_ns.  False, and nothing was done, where the instance was
- * reset since that epoch.
- */
-bool
-fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
-{
-	return raise_word(&fuuid_shared->last_ns, ns, epoch, last_ns);
-}
-
-/*
- * The same for the watermark that was returned last; the present one is returned in
- * *watermark_ns.
- */
-bool
-fuuid_instance_raise_watermark(uint64 ns, uint64 epoch, uint64 *watermark_ns)
-{
-	return raise_word(&fuuid_shared->watermark_ns, ns, epoch, watermark_ns);
 }
 
 /*
@@ -337,7 +317,7 @@ fuuid_instance_stats(OrderingStats *stats)
  * Forget the latest value of the instance, for all backends.  False, and nothing
  * was done, while another backend is at it: one reset at a time.
  *
- * Each word becomes a value that it never had, the epoch, so that a reservation
+ * The word becomes a value that it never had, the epoch, so that a reservation
  * at the same time has either succeeded before, or fails its exchange and starts
  * again.  The epoch is odd while that happens: a backend that comes in between
  * forgets its own latest value at every look, so that what it still takes from
@@ -353,7 +333,7 @@ fuuid_instance_try_reset(void)
 	if ((epoch & 1) != 0 ||
 		!pg_atomic_compare_exchange_u64(&fuuid_shared->epoch, &epoch, epoch + 1))
 		return false;
-	pg_atomic_exchange_u64(&fuuid_shared->watermark_ns, epoch + 2);
+	fuuid_watermark_history_forget();
 	pg_atomic_exchange_u64(&fuuid_shared->last_ns, epoch + 2);
 	pg_atomic_exchange_u64(&fuuid_shared->reset_at, fuuid_clock_monotonic_ns());
 	pg_atomic_fetch_add_u64(&fuuid_shared->epoch, 1);

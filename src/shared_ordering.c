@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "miscadmin.h"
 #include "shared_ordering.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -17,13 +16,12 @@
 SharedOrdering *fuuid_shared = NULL;
 
 /*
- * An element of in_flight for each process but the auxiliary ones, which run no
- * transaction.
+ * The transactions that were running for the snapshot of a kept watermark.
  */
-static Size
-segment_size(void)
+TransactionId *
+fuuid_shared_running(uint32 watermark)
 {
-	return offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight);
+	return (TransactionId *) &fuuid_shared->in_flight[MaxBackends] + watermark * FUUID_MAX_RUNNING;
 }
 
 /*
@@ -44,7 +42,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 {
 	SharedOrdering *ordering = segment;
 
-	memset(ordering, 0, segment_size());
+	memset(ordering, 0, FUUID_SHARED_SIZE);
 	pg_atomic_init_u64(&ordering->last_ns, 0);
 	pg_atomic_init_u64(&ordering->epoch, 0);
 	pg_atomic_init_u64(&ordering->reset_at, 0);
@@ -52,7 +50,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	pg_atomic_init_u64(&ordering->clock_lead_ns, 0);
 	pg_atomic_init_u64(&ordering->backward_steps, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
-	pg_atomic_init_u64(&ordering->watermark_ns, 0);
+	fuuid_watermark_history_init(&ordering->watermarks);
 	ordering->life = random_life();
 
 	/* Some may be left of an earlier life of the server. */
@@ -81,7 +79,10 @@ fuuid_shared_attach(void)
 	bool		found;
 
 	if (fuuid_shared == NULL)
-		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, segment_size(), init_segment, &found);
+	{
+		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE, init_segment, &found);
+		FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
+	}
 	return true;
 }
 
@@ -95,7 +96,7 @@ request_segment(void)
 {
 	if (next_shmem_request_hook)
 		next_shmem_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(segment_size()));
+	RequestAddinShmemSpace(MAXALIGN(FUUID_SHARED_SIZE));
 }
 
 static void
@@ -107,9 +108,10 @@ start_segment(void)
 		next_shmem_startup_hook();
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	fuuid_shared = ShmemInitStruct(SEGMENT_NAME, segment_size(), &found);
+	fuuid_shared = ShmemInitStruct(SEGMENT_NAME, FUUID_SHARED_SIZE, &found);
 	if (!found)
 		init_segment(fuuid_shared);
+	FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
 	LWLockRelease(AddinShmemInitLock);
 }
 

@@ -5,7 +5,10 @@
 #ifndef FUUID_SHARED_ORDERING_H
 #define FUUID_SHARED_ORDERING_H
 
+#include "access/twophase.h"
+#include "miscadmin.h"
 #include "port/atomics.h"
+#include "watermark_history.h"
 
 /*
  * What a running transaction holds back, a cache line for each process that can
@@ -16,6 +19,7 @@ typedef union InFlight
 	struct
 	{
 		pg_atomic_uint64 word;	/* 0: none */
+		LocalTransactionId xact;	/* of the word; written before it */
 
 		/* For fast_uuid_stats() only. */
 		int			pid;
@@ -40,15 +44,26 @@ typedef struct SharedOrdering
 
 	int64		life;			/* of this memory: a random number above 2^32 */
 
-	pg_atomic_uint64 watermark_ns;	/* largest watermark returned; or an epoch: none */
+	WatermarkHistory watermarks;
 
 	/* Transactions prepared with values; and of how many of them none was left. */
 	pg_atomic_uint64 prepared;
 	pg_atomic_uint64 prepared_ended;
 
 	pg_atomic_uint32 in_flight_used;	/* no element from here on was ever used */
-	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER];
+	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER];	/* MaxBackends, then fuuid_shared_running() */
 } SharedOrdering;
+
+/* As many transactions as the server can have; a snapshot has one less, its own. */
+#define FUUID_MAX_RUNNING ((Size) (MaxBackends + max_prepared_xacts))
+
+/*
+ * An element of in_flight for each process but the auxiliary ones, which run no
+ * transaction.
+ */
+#define FUUID_SHARED_SIZE \
+	(offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight) + \
+	 FUUID_WATERMARKS * FUUID_MAX_RUNNING * sizeof(TransactionId))
 
 /* NULL until attached. */
 extern SharedOrdering *fuuid_shared;
@@ -56,5 +71,6 @@ extern SharedOrdering *fuuid_shared;
 extern void fuuid_shared_init(void);
 extern bool fuuid_shared_attach(void);
 extern void fuuid_shared_require(void);
+extern TransactionId *fuuid_shared_running(uint32 watermark);
 
 #endif							/* FUUID_SHARED_ORDERING_H */

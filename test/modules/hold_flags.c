@@ -28,15 +28,14 @@ not_there(FUUID_SEGMENT_INIT_ARGS)
 static SharedOrdering *
 shared(void)
 {
-	Size		size = offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight);
 	SharedOrdering *ordering;
 	bool		found;
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
-	ordering = FUUID_GET_NAMED_SEGMENT("fast_uuid", size, not_there, &found);
+	ordering = FUUID_GET_NAMED_SEGMENT("fast_uuid", FUUID_SHARED_SIZE, not_there, &found);
 #else
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	ordering = ShmemInitStruct("fast_uuid", size, &found);
+	ordering = ShmemInitStruct("fast_uuid", FUUID_SHARED_SIZE, &found);
 	LWLockRelease(AddinShmemInitLock);
 	if (!found)
 		elog(ERROR, "fast_uuid has no shared memory");
@@ -67,7 +66,6 @@ reset_words(PG_FUNCTION_ARGS pg_attribute_unused())
 
 	if ((epoch & 1) == 0)
 		elog(ERROR, "no reset goes on");
-	pg_atomic_exchange_u64(&shared()->watermark_ns, epoch + 1);
 	pg_atomic_exchange_u64(&shared()->last_ns, epoch + 1);
 	PG_RETURN_BOOL(true);
 }

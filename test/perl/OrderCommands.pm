@@ -171,8 +171,6 @@ sub do_watermark
 	$self->{model}->raise_to_clock($clock);
 	my $instance = $self->{model}{instance};
 	my $ns       = OrderWorld::ns_of($watermark);
-	my $before   = $instance->{watermark} // '';
-	disagrees('watermark: back', "watermark $watermark after $before") if $watermark lt $before;
 	my @open = grep { $_->{state}{status} ne 'idle' } @{ $self->{sessions} };
 	disagrees('watermark: held back', "watermark $watermark, but no transaction goes on")
 	  if !@open && $ns <= $instance->{last}[0];
@@ -180,7 +178,6 @@ sub do_watermark
 	{
 		disagrees('watermark: beyond', "watermark $watermark, but a transaction goes on that has $first") if $ns > $first;
 	}
-	$instance->{watermark} = $watermark;
 	$instance->{above} = $watermark if $watermark gt $instance->{above};
 	return;
 }

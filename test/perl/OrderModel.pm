@@ -203,7 +203,6 @@ sub reset
 	if ($ordering ne 'session')
 	{
 		forget($self->{instance}, 1);
-		delete $self->{instance}{watermark};
 		foreach my $each (@{ $self->{sessions} })
 		{
 			$each->{stale} = $each->{entered} if $each->{entered} && $each->{stale} != 1;

@@ -4,9 +4,17 @@
 # A state is a string of bytes, one for each variable.  A step of an actor is
 # atomic; between two of them any other actor can take any number of its own.
 # Memory is that of one processor: which barriers the code needs is not seen here.
+# Nor are several databases; subtransactions; snapshots of a logical slot; nor the
+# horizon of durable order, because of which a reader does not go beyond the latest id
+# that it has found itself: here it does.
 #
 # To clear a slot is, in the code, to end the local transaction number that it was
-# published for (src/in_flight.c).
+# published for (src/in_flight.c).  That the slot holds only some bits of that, and what
+# remains in it where nobody clears it, is not seen here.
+#
+# A transaction's number, its xid, is a bit; the next one has the next bit.  A snapshot
+# is the set of those that had completed, always with the lowest bit, which is nobody's:
+# xmax is above the highest, and who is missing below was running.
 #
 # Commit and rollback are the same here.  The promise is about ids that can still
 # become visible, and after either none of the transaction's can, so the smallest
@@ -15,6 +23,12 @@
 # The clock is not a variable: each reading is any of the configuration's.  That
 # includes a clock that stands still or steps backwards, and a reading that is old
 # when it is used.
+#
+# A step that makes no difference before another one is taken together with that one.
+# Who reads the latest id and exchanges it does both at once, unless it publishes in
+# between; and who finds it exchanged begins again.  A transaction is given its number
+# when it ends, or another one that is given a greater number.  A statement's snapshot is
+# taken just before a transaction completes, or else when the call begins.
 
 package WatermarkModel;
 
@@ -31,11 +45,11 @@ our @EXPORT = qw(explore);
 # replaces some of it.
 my %design = (
 	generate => [qw(publish exchange)],
-	commit => [qw(visible clear)],
+	commit => [qw(complete)],                     # is visible, and clears the slot
 	prepare => [qw(lock count prepare clear)],    # the generation counts
 	finish => [qw(visible release)],
-	read => [qw(epoch last slots generation compare scan note decide)],    # none_as_of is compared, and noted
-	reset => [qw(odd last baseline even)],
+	read => [qw(epoch raise slots generation compare scan note snapshot decide)],    # none_as_of is compared, and noted
+	reset => [qw(odd forget last even)],
 
 	republishes => 1,                   # where its published value is too large
 	worker_publishes_in => 'leader',    # or 'own'
@@ -43,59 +57,39 @@ my %design = (
 	leader_publishes => 'minimum',
 	leader_clears => 'always',          # or 'own': only what it has published itself
 	lock_carries => 'slot',             # or 'published': the leader's own copy
-	advances => 1,                      # the reader, the latest id to its clock
+	raises => 1,                        # the reader, the latest id to its clock
 	notes_generation => 'read',         # before the scan; or 'latest'
 	looks_again => 1,                   # the reader, at the epoch
-	baseline => 1,                      # no watermark is below one returned before
+	compares => 'both',                 # of two snapshots; or only 'xmax', or who was 'running'
+	compares_own => 1,                  # the snapshot of the reader's own watermark
+	compares_kept => 1,                 # those of the ones that are kept
 	none_as_of => 0);                   # after a start, when the generation is 1
 
-# Shared memory; what every reading of the clock is above; and, for the checks, the
-# watermarks that count for later ids and for later watermarks.
-use constant {
-	LAST       => 0,
-	EPOCH      => 1,
-	BASELINE   => 2,
-	GENERATION => 3,
-	NONE_AS_OF => 4,
-	CLOCK_FROM => 5,
-	PROMISED   => 6,
-	RETURNED   => 7,
-	RESTARTS   => 8,
-	RESET_PC   => 9 };
-my @shared_names =
-  ('last', 'epoch', 'baseline', 'generation', 'none_as_of', 'clock from', 'promised', 'returned', 'restarts left', 'reset');
+# Shared memory; the numbers of transactions; what every reading of the clock is above;
+# and, for the checks, the watermark that counts for later ids.  The watermarks that
+# are kept follow, the newest first, each with its snapshot.
+use constant { LAST => 0, EPOCH => 1, GENERATION => 2, NONE_AS_OF => 3, NEXT_NUMBER => 4, COMPLETED => 5 };
+use constant { CLOCK_FROM => 6, PROMISED => 7 };
+my @shared_names = ('last', 'epoch', 'generation', 'none_as_of', 'next number', 'completed', 'clock from', 'promised');
 
 # A writer, or a parallel worker.
-use constant { PC => 0, TRANSACTIONS => 1, IDS => 2, SEEN => 3, NEXT => 4, PUBLISHED => 5, SLOT => 6, PENDING => 7 };
-my @writer_names = ('transactions left', 'ids left', 'seen', 'next', 'published', 'slot', 'pending id');
-use constant { READY => 0, PUBLISH => 1, EXCHANGE => 2, ENDED => 3, COMMIT => 4, PREPARE => 8 };
+use constant { PC => 0, TRANSACTIONS => 1, IDS => 2, NEXT => 3, PUBLISHED => 4, SLOT => 5, NUMBER => 6, PENDING => 7 };
+my @writer_names = ('transactions left', 'ids left', 'next', 'published', 'slot', 'number', 'pending id');
+use constant { READY => 0, PUBLISH => 1, PUBLISH_OLD => 2, EXCHANGE => 3, ENDED => 4, COMMIT => 5, PREPARE => 7 };
 
 # A prepared transaction: its lock in memory, and on disk.
-use constant { LOCK => 1, SAVED => 2, PREPARED_ID => 3 };
-my @prepared_names = ('lock', 'saved', 'pending id');
+use constant { LOCK => 1, SAVED => 2, PREPARED_NUMBER => 3, PREPARED_ID => 4 };
+my @prepared_names = ('lock', 'saved', 'number', 'pending id');
 
-# A reader; what it has found as the latest id, and its watermark so far (0: none).
-use constant { CALLS => 1, AT_EPOCH => 2, FOUND => 3, WATERMARK => 4, AT_GENERATION => 5 };
-my @reader_names = ('calls left', 'epoch', 'found', 'watermark', 'generation');
+# A reader; the statement's snapshot, and the smallest id of those that have completed
+# since; its watermark so far (0: none), and the snapshot that it takes itself.
+use constant { CALLS => 1, SNAPSHOT => 2, UNSEEN => 3, AT_EPOCH => 4, WATERMARK => 5, AT_GENERATION => 6, TAKEN => 7 };
+my @reader_names = ('calls left', 'snapshot', 'unseen id', 'epoch', 'watermark', 'generation', 'taken');
 
 # The search at hand: not passed as arguments, because that would slow it down.
 my (%config, %protocol);
-my (@writers, @prepared, @readers);              # where their variables are
-my (@ids_of, %worker_of, %prepared_of, @slots, @read, %read_at);
-my ($state, @v);                                 # as a string, and its variables
-my (@next, $violation);                          # of its steps; the last one's, what it breaks
-
-# A next state is this one with other values of these variables.
-sub becomes
-{
-	my $next = $state;
-	for (my $i = 0; $i < @_; $i += 2)
-	{
-		vec($next, $_[$i], 8) = $_[ $i + 1 ];
-	}
-	push @next, $next;
-	return;
-}
+my (@kept, @writers, @generators, @prepared, @readers);    # where their variables are
+my (@ids_of, %worker_of, %leader_of, %prepared_of, %reader_of, %writer_of, @read, %read_at);
 
 sub min_nonzero
 {
@@ -103,61 +97,84 @@ sub min_nonzero
 	return $one && $other ? min($one, $other) : $one || $other;
 }
 
-sub must_publish
+# What changes with the latest id: nobody can exchange the one before any more.
+sub last_becomes
 {
-	my ($generator, $from) = @_;
-	my $published = $v[ $generator + PUBLISHED ];
-	return !$published || $protocol{republishes} && $published > $from;
+	my ($last) = @_;
+	return () if $last == $v[LAST];
+	return (LAST, $last,
+		map { $v[ $_ + PC ] == EXCHANGE ? ($_ + PC, READY, $_ + NEXT, 0) : $v[ $_ + PC ] == PUBLISH ? ($_ + PC, PUBLISH_OLD) : () }
+		  @generators);
 }
 
-# Begin to generate an id, or begin again, with the latest id as it is now and
-# whatever the clock tells.
-sub attempt
+# An id of the writer's transaction.
+sub exchange
 {
-	my ($generator) = @_;
+	my ($generator, $writer, $id, $publishes) = @_;
+	becomes(
+		last_becomes($id),
+		$generator + IDS, $v[ $generator + IDS ] - 1,
+		$generator + NEXT, $publishes ? $id : 0,
+		$generator + PC, $publishes ? PUBLISH : READY,
+		$writer + PENDING, min_nonzero($v[ $writer + PENDING ], $id));
+	return $id < $v[PROMISED] && breaks("the id $id is generated below the watermark");
+}
+
+# A writer, or a worker, generates in a transaction of the writer and publishes in
+# the slot: what follows from the latest id as it is now, and whatever the clock tells.
+sub generate
+{
+	my ($generator, $slot, $writer, $how) = @_;
+	my ($pc, $next, $published) = @v[ map { $generator + $_ } PC, NEXT, PUBLISHED ];
+	my $publishes_first = $protocol{generate}[0] eq 'publish';
+
+	return exchange($generator, $writer, $next, 0) if $pc == EXCHANGE;
+	if ($pc == PUBLISH || $pc == PUBLISH_OLD)
+	{
+		my $goes_on = $publishes_first && $pc == PUBLISH;
+		return becomes(
+			$slot, $how eq 'minimum' ? min_nonzero($v[$slot], $next) : $next,
+			$generator + PUBLISHED, $next,
+			$goes_on ? ($generator + PC, EXCHANGE) : ($generator + PC, READY, $generator + NEXT, 0));
+	}
+	return unless $pc == READY && $v[ $generator + IDS ];
 	foreach my $id (uniqnum(map { max($_ + $v[CLOCK_FROM], $v[LAST] + 1) } @{ $config{clock} }))
 	{
-		my $publishes = $protocol{generate}[0] eq 'publish' && must_publish($generator, $id);
-		becomes($generator + SEEN, $v[LAST], $generator + NEXT, $id, $generator + PC, $publishes ? PUBLISH : EXCHANGE);
+		my $publishes = !$published || $protocol{republishes} && $published > $id;
+		$publishes && $publishes_first
+		  ? becomes($generator + NEXT, $id, $generator + PC, PUBLISH)
+		  : exchange($generator, $writer, $id, $publishes);
 	}
 	return;
 }
 
-# A writer, or a worker, generates in a transaction of the writer and publishes in
-# the slot.
-sub generate
+# A transaction is not among the running ones of a snapshot that is taken in it, until it
+# is added to those of one that is kept.
+sub snapshot_now
 {
-	my ($generator, $slot, $writer, $how) = @_;
-	my $pc = $v[ $generator + PC ];
+	my ($reader) = @_;
+	my $own = $writer_of{$reader} ? $v[ $writer_of{$reader} + NUMBER ] : 0;
+	return $own < $v[COMPLETED] ? $v[COMPLETED] | $own : $v[COMPLETED];
+}
 
-	if ($pc == READY)
+# A transaction, of this writer if it was not prepared, completes.  The snapshots that
+# readers have do not know that, nor those that other sessions take just before.
+sub completes
+{
+	my ($writer, $number, $id, @changes) = @_;
+	my @ways = ([ @changes, COMPLETED, $v[COMPLETED] | $number ]);
+	foreach my $reader (@readers)
 	{
-		attempt($generator) if $v[ $generator + IDS ];
+		if ($v[ $reader + SNAPSHOT ])
+		{
+			push @$_, $reader + UNSEEN, min_nonzero($v[ $reader + UNSEEN ], $id) foreach @ways;
+		}
+		elsif ($v[ $reader + CALLS ] && ($writer_of{$reader} // 0) != ($writer // -1))
+		{
+			push @ways, map { [ @$_, $reader + SNAPSHOT, snapshot_now($reader), $reader + UNSEEN, $id ] } @ways;
+		}
 	}
-	elsif ($pc == PUBLISH)
-	{
-		my $from = $v[ $generator + NEXT ];
-		my $last_step = $protocol{generate}[-1] eq 'publish';
-		becomes(
-			$slot, $how eq 'minimum' ? min_nonzero($v[$slot], $from) : $from,
-			$generator + PUBLISHED, $from,
-			$last_step ? ($generator + SEEN, 0, $generator + NEXT, 0, $generator + PC, READY) : ($generator + PC, EXCHANGE));
-	}
-	elsif ($pc == EXCHANGE)
-	{
-		my $id = $v[ $generator + NEXT ];
-		return attempt($generator) if $v[LAST] != $v[ $generator + SEEN ];
-		$violation = "the id $id is generated below the watermark" if $id < $v[PROMISED];
-		$violation = "the id $id is below its slot" if $id < $v[$slot] && !$config{mutated};
-		my $publishes = $protocol{generate}[-1] eq 'publish' && must_publish($generator, $id);
-		becomes(
-			LAST, $id,
-			$generator + IDS, $v[ $generator + IDS ] - 1,
-			$generator + SEEN, 0,
-			$generator + NEXT, $publishes ? $id : 0,
-			$generator + PC, $publishes ? PUBLISH : READY,
-			$writer + PENDING, min_nonzero($v[ $writer + PENDING ], $id));
-	}
+	becomes(@$_) foreach @ways;
 	return;
 }
 
@@ -170,78 +187,89 @@ sub next_transaction
 	return (
 		$writer + PC, READY, $writer + TRANSACTIONS, $left,
 		$writer + IDS, $left && $ids_of[$writer],
-		$writer + SEEN, 0, $writer + NEXT, 0, $writer + PENDING, 0,
+		$writer + NEXT, 0, $writer + NUMBER, 0, $writer + PENDING, 0,
 		$worker ? ($worker + PC, $left ? READY : ENDED, $worker + IDS, $left && $ids_of[$worker],
-			$worker + SEEN, 0, $worker + NEXT, 0, $worker + PUBLISHED, 0) : ());
+			$worker + NEXT, 0, $worker + PUBLISHED, 0) : ());
 }
 
-# A step of the sequence that ends a transaction for its session.
+# A step of the sequence that ends a transaction, which has this number, for its session.
 sub end_transaction
 {
-	my ($writer, $sequence, $first, $step) = @_;
+	my ($writer, $sequence, $step, $number, @changes) = @_;
 	my $name = $protocol{$sequence}[$step];
-	my $pending = $writer + PENDING;
+	my ($id, $slot, $published) = @v[ map { $writer + $_ } PENDING, SLOT, PUBLISHED ];
 	my $prepared = $sequence eq 'prepare' && $prepared_of{$writer}[ $v[ $writer + TRANSACTIONS ] - 1 ];
-	my @changes;
 
-	if ($name eq 'visible')
+	if ($name eq 'clear' || $name eq 'complete')
 	{
-		@changes = ($pending, 0);
-	}
-	elsif ($name eq 'clear')
-	{
-		@changes = ($writer + PUBLISHED, 0,
-			$protocol{leader_clears} eq 'always' || $v[ $writer + PUBLISHED ] ? ($writer + SLOT, 0) : ());
+		push @changes, $writer + PUBLISHED, 0;
+		push @changes, $writer + SLOT, 0 if $protocol{leader_clears} eq 'always' || $published;
 	}
 	elsif ($name eq 'lock')
 	{
 		# A mutation that has cleared the slot already still gets a value that would do.
-		my $from = $protocol{lock_carries} eq 'slot' ? $v[ $writer + SLOT ] || $v[$pending] : $v[ $writer + PUBLISHED ];
-		@changes = ($prepared + LOCK, $from);
+		push @changes, $prepared + LOCK, $protocol{lock_carries} eq 'slot' ? $slot || $id : $published;
 	}
 	elsif ($name eq 'count')
 	{
-		@changes = (GENERATION, $v[GENERATION] + 1);
+		push @changes, GENERATION, $v[GENERATION] + 1;
 	}
 	elsif ($name eq 'prepare')
 	{
-		@changes = (
-			$prepared + PC, 1, $prepared + SAVED, $v[ $prepared + LOCK ],
-			$prepared + PREPARED_ID, $v[$pending], $pending, 0);
+		push @changes, $prepared + PC, 1, $prepared + SAVED, $v[ $prepared + LOCK ],
+		  $prepared + PREPARED_NUMBER, $number, $prepared + PREPARED_ID, $id, $writer + PENDING, 0;
 	}
-	return becomes(@changes,
-		$step < $#{ $protocol{$sequence} } ? ($writer + PC, $first + $step + 1) : next_transaction($writer));
+	push @changes, $writer + PENDING, 0 if $name eq 'visible';
+	push @changes, $step < $#{ $protocol{$sequence} }
+	  ? ($writer + PC, ($sequence eq 'commit' ? COMMIT : PREPARE) + $step + 1)
+	  : next_transaction($writer);
+	return $name eq 'visible' || $name eq 'complete' ? completes($writer, $number, $id, @changes) : becomes(@changes);
 }
 
+# Which number a transaction has that is about to end, and what changes if it is given
+# it now: perhaps after another.
+sub numbers
+{
+	my ($writer) = @_;
+	my ($number, $next) = @v[ $writer + NUMBER, NEXT_NUMBER ];
+	return [$number] if $number;
+	return (
+		[ $next, $writer + NUMBER, $next, NEXT_NUMBER, 2 * $next ],
+		map { [ 2 * $next, $writer + NUMBER, 2 * $next, NEXT_NUMBER, 4 * $next, $_ + NUMBER, $next ] }
+		  grep { $_ != $writer && $v[ $_ + TRANSACTIONS ] && !$v[ $_ + NUMBER ] } @writers);
+}
+
+# A session that reads does not write meanwhile, nor end its transaction before it is
+# done with the snapshot.
 sub writer_steps
 {
 	my ($writer) = @_;
-	my $pc = $v[ $writer + PC ];
-	my $worker = $worker_of{$writer};
+	my ($pc, $number, $id) = @v[ map { $writer + $_ } PC, NUMBER, PENDING ];
+	my ($worker, $reader) = ($worker_of{$writer}, $reader_of{$writer});
 
-	return end_transaction($writer, 'prepare', PREPARE, $pc - PREPARE) if $pc >= PREPARE;
-	return end_transaction($writer, 'commit', COMMIT, $pc - COMMIT) if $pc >= COMMIT;
+	return end_transaction($writer, 'prepare', $pc - PREPARE, $number) if $pc >= PREPARE;
+	return end_transaction($writer, 'commit', $pc - COMMIT, $number) if $pc >= COMMIT;
+	return if $reader && $v[ $reader + PC ];
 	generate($writer, $writer + SLOT, $writer, $protocol{leader_publishes});
-	if ($pc == READY && $v[ $writer + PENDING ] && (!$worker || $v[ $worker + PC ] == ENDED))
+	return if $pc != READY || !$id || $worker && $v[ $worker + PC ] != ENDED || $reader && $v[ $reader + SNAPSHOT ];
+	foreach my $numbers (numbers($writer))
 	{
-		end_transaction($writer, 'commit', COMMIT, 0);
-		end_transaction($writer, 'prepare', PREPARE, 0) if $prepared_of{$writer};
+		end_transaction($writer, 'commit', 0, @$numbers);
+		end_transaction($writer, 'prepare', 0, @$numbers) if $prepared_of{$writer};
 	}
 	return;
 }
 
 sub worker_steps
 {
-	my ($worker, $leader) = @_;
+	my ($worker) = @_;
+	my $leader = $leader_of{$worker};
 	my $own_slot = $protocol{worker_publishes_in} eq 'own';
 
 	return if $v[ $worker + PC ] == ENDED;
 	generate($worker, ($own_slot ? $worker : $leader) + SLOT, $leader, $protocol{worker_publishes});
-	if ($v[ $worker + PC ] == READY)
-	{
-		becomes($worker + PC, ENDED, $worker + IDS, 0, $worker + PUBLISHED, 0, $own_slot ? ($worker + SLOT, 0) : ());
-	}
-	return;
+	return if $v[ $worker + PC ] != READY;
+	return becomes($worker + PC, ENDED, $worker + IDS, 0, $worker + PUBLISHED, 0, $own_slot ? ($worker + SLOT, 0) : ());
 }
 
 # Another session finishes a prepared transaction.
@@ -249,156 +277,151 @@ sub finish_steps
 {
 	my ($prepared) = @_;
 	my $step = $v[ $prepared + PC ] or return;
-	my $name = $protocol{finish}[ $step - 1 ];
-	return becomes(
-		$name eq 'visible' ? ($prepared + PREPARED_ID, 0) : ($prepared + LOCK, 0),
-		$step < @{ $protocol{finish} } ? ($prepared + PC, $step + 1) : ($prepared + PC, 0, $prepared + SAVED, 0));
+	my @goes_on = $step < @{ $protocol{finish} } ? ($prepared + PC, $step + 1) : ($prepared + PC, 0, $prepared + SAVED, 0);
+	return becomes($prepared + LOCK, 0, @goes_on) if $protocol{finish}[ $step - 1 ] eq 'release';
+	return completes(
+		undef, @v[ $prepared + PREPARED_NUMBER, $prepared + PREPARED_ID ],
+		$prepared + PREPARED_NUMBER, 0, $prepared + PREPARED_ID, 0, @goes_on);
 }
 
-# The reader has found the latest id, and now reads the clock.  If that is ahead,
-# the latest id has to be advanced to it first.
-sub look_at_clock
+# The number after the greatest one that has completed.
+sub xmax
 {
-	my ($reader, $latest) = @_;
-	my @ahead = grep { $_ > $latest } map { $_ + $v[CLOCK_FROM] } @{ $config{clock} };
-	becomes($reader + FOUND, $latest, $reader + PC, $read_at{advance}) if @ahead;
-	if (@ahead < @{ $config{clock} })
+	my ($snapshot) = @_;
+	my $xmax = 1;
+	$xmax *= 2 while $xmax <= $snapshot;
+	return $xmax;
+}
+
+# Does the statement's snapshot know of all that had completed when the other was taken?
+sub is_right
+{
+	my ($taken, $snapshot) = @_;
+	my $xmax = xmax($snapshot);
+	return 0 if $protocol{compares} ne 'running' && xmax($taken) > $xmax;
+	return $protocol{compares} eq 'xmax' || !($taken & ~$snapshot & $xmax - 1);
+}
+
+# Keep a watermark, with the snapshot taken after it, in the place of the oldest.
+# Returned are the greatest one that is right for the statement's snapshot, 0 if there is
+# none, and all that are kept then.
+sub keep
+{
+	my ($watermark, $taken, $snapshot) = @_;
+	my @pairs = map { [ @v[ $kept[ 2 * $_ ], $kept[ 2 * $_ + 1 ] ] ] } 0 .. $#kept / 2;
+	my @right = map { $_->[0] } grep { !$protocol{compares_kept} || is_right($_->[1], $snapshot) } @pairs;
+	push @right, $watermark if !$protocol{compares_own} || is_right($taken, $snapshot);
+	my $result = max(0, @right);
+
+	if ($taken == $pairs[0][1])
 	{
-		becomes(
-			$reader + FOUND, 0,
-			$reader + WATERMARK, min_nonzero($v[ $reader + WATERMARK ], $latest + 1),
-			$reader + PC, $read_at{advance} + 1);
+		$pairs[0][0] = max($watermark, $pairs[0][0]);
+		return ($result, map { @$_ } @pairs);
+	}
+	return ($result, $watermark, $taken, map { @$_ } @pairs[ 0 .. $#pairs - 1 ]);
+}
+
+# Under a lock.  The next call is in the same snapshot, or in one that it takes.
+sub decide
+{
+	my ($reader) = @_;
+	my $same_epoch = $v[ $reader + AT_EPOCH ] == $v[EPOCH];
+	my @changes = map { ($reader + $_, 0) } PC, AT_EPOCH, WATERMARK, TAKEN;
+
+	return becomes(@changes) if $protocol{looks_again} && !$same_epoch;
+	my ($watermark, @keeps) = keep(@v[ $reader + WATERMARK, $reader + TAKEN, $reader + SNAPSHOT ]);
+	my $left = $v[ $reader + CALLS ] - 1;
+	@keeps = (0) x @kept unless $left || grep { $_ != $reader && $v[ $_ + CALLS ] } @readers;
+	push @changes, $reader + CALLS, $left, map { ($kept[$_], $keeps[$_]) } 0 .. $#kept;
+
+	# A call that began before a reset is promised nothing for what follows it.
+	push @changes, PROMISED, max($watermark, $v[PROMISED]) if $same_epoch;
+	becomes(@changes) if $left && $v[ $reader + SNAPSHOT ] != snapshot_now($reader);
+	becomes(@changes, $reader + SNAPSHOT, 0, $reader + UNSEEN, 0);
+	foreach my $id (@v[ $reader + UNSEEN, map({ $_ + PENDING } @writers), map({ $_ + PREPARED_ID } @prepared) ])
+	{
+		breaks("the id $id is below the watermark $watermark, and had not completed for the snapshot")
+		  if $same_epoch && $id && $id < $watermark;
 	}
 	return;
 }
-
-# A reader's step, and the number of the one that follows it.
-my %reader_step = (
-	epoch => sub {
-		my ($reader, $after) = @_;
-		becomes($reader + AT_EPOCH, $v[EPOCH], $reader + PC, $after) unless $v[EPOCH] & 1;
-	},
-	last => sub {
-		my ($reader) = @_;
-		look_at_clock($reader, $v[LAST]);
-	},
-	advance => sub {
-		my ($reader, $after) = @_;
-		my $latest = $v[ $reader + FOUND ];
-		return look_at_clock($reader, $v[LAST]) if $v[LAST] != $latest;
-		foreach my $clock (grep { $_ > $latest } map { $_ + $v[CLOCK_FROM] } @{ $config{clock} })
-		{
-			becomes(
-				$reader + FOUND, 0,
-				$reader + WATERMARK, min_nonzero($v[ $reader + WATERMARK ], $clock + 1),
-				$reader + PC, $after,
-				$protocol{advances} ? (LAST, $clock) : ());
-		}
-	},
-	slot => sub {
-		my ($reader, $after, $slot) = @_;
-		becomes($reader + WATERMARK, min_nonzero($v[ $reader + WATERMARK ], $v[$slot]), $reader + PC, $after);
-	},
-	generation => sub {
-		my ($reader, $after) = @_;
-		becomes($reader + AT_GENERATION, $v[GENERATION], $reader + PC, $after);
-	},
-	compare => sub {
-		my ($reader, $after) = @_;
-		my $none = $v[NONE_AS_OF] == $v[ $reader + AT_GENERATION ];
-		becomes($none ? ($reader + AT_GENERATION, 0, $reader + PC, $read_at{note} + 1) : ($reader + PC, $after));
-	},
-	scan => sub {
-		my ($reader, $after) = @_;
-		my @locks = grep { $_ } map { $v[ $_ + LOCK ] } @prepared;
-		return becomes($reader + PC, $after) unless @locks;
-		becomes(
-			$reader + WATERMARK, min_nonzero($v[ $reader + WATERMARK ], min(@locks)),
-			$reader + AT_GENERATION, 0, $reader + PC, $read_at{note} + 1);
-	},
-	note => sub {
-		my ($reader, $after) = @_;
-		my $as_of = $protocol{notes_generation} eq 'read' ? $v[ $reader + AT_GENERATION ] : $v[GENERATION];
-		becomes(NONE_AS_OF, $as_of, $reader + AT_GENERATION, 0, $reader + PC, $after);
-	},
-	decide => \&decide);
 
 sub reader_steps
 {
 	my ($reader) = @_;
-	my $step = $v[ $reader + PC ];
+	my ($step, $watermark, $at_generation) = @v[ map { $reader + $_ } PC, WATERMARK, AT_GENERATION ];
 	my ($name, $slot) = @{ $read[$step] };
-	$reader_step{$name}->($reader, $step + 1, $slot) if $step || $v[ $reader + CALLS ];
+	my @after = ($reader + PC, $step + 1);
+	my @scanned = ($reader + AT_GENERATION, 0, $reader + PC, $read_at{note} + 1);
+
+	return unless $v[ $reader + CALLS ];
+	return if $writer_of{$reader} && $v[ $writer_of{$reader} + PC ] != READY;
+	push @after, $reader + SNAPSHOT, snapshot_now($reader) unless $v[ $reader + SNAPSHOT ];
+	return decide($reader) if $name eq 'decide';
+	return $v[EPOCH] & 1 ? () : becomes($reader + AT_EPOCH, $v[EPOCH], @after) if $name eq 'epoch';
+	return becomes($reader + TAKEN, $v[COMPLETED], @after) if $name eq 'snapshot';
+	return becomes($reader + WATERMARK, min_nonzero($watermark, $v[$slot]), @after) if $name eq 'slot';
+	return becomes($reader + AT_GENERATION, $v[GENERATION], @after) if $name eq 'generation';
+	return becomes($v[NONE_AS_OF] == $at_generation ? @scanned : @after) if $name eq 'compare';
+	if ($name eq 'scan')
+	{
+		my @locks = grep { $_ } map { $v[ $_ + LOCK ] } @prepared;
+		return becomes(@locks ? ($reader + WATERMARK, min_nonzero($watermark, min(@locks)), @scanned) : @after);
+	}
+	return becomes(NONE_AS_OF, $protocol{notes_generation} eq 'read' ? $at_generation : $v[GENERATION], @scanned) if $name eq 'note';
+	foreach my $last (uniqnum(map { max($_ + $v[CLOCK_FROM], $v[LAST]) } @{ $config{clock} }))
+	{
+		my @raised = $protocol{raises} ? last_becomes($last) : ();
+		becomes(@raised, $reader + WATERMARK, min_nonzero($watermark, $last + 1), @after);
+	}
 	return;
 }
 
-# By an exchange, which fails after a reset.  The watermark is judged here, because a snapshot that is
-# taken at once sees the least.
-sub decide
-{
-	my ($reader) = @_;
-	my $watermark = $v[ $reader + WATERMARK ];
-	my $same_epoch = $v[ $reader + AT_EPOCH ] == $v[EPOCH];
-	my @at_start = ($reader + PC, 0, $reader + AT_EPOCH, 0, $reader + WATERMARK, 0);
-
-	return becomes(@at_start) if $protocol{looks_again} && !$same_epoch;
-	$watermark = max($watermark, $v[BASELINE]) if $protocol{baseline};
-	push @at_start, BASELINE, max($watermark, $v[BASELINE]), $reader + CALLS, $v[ $reader + CALLS ] - 1;
-
-	# A call that began before a reset is promised nothing for what follows it.
-	return becomes(@at_start) unless $same_epoch;
-	foreach my $id (@v[ map({ $_ + PENDING } @writers), map({ $_ + PREPARED_ID } @prepared) ])
-	{
-		$violation = "the id $id is below the watermark $watermark, and can still become visible" if $id && $id < $watermark;
-	}
-	$violation //= "the watermark goes back from $v[RETURNED] to $watermark" if $watermark < $v[RETURNED];
-	return becomes(@at_start, PROMISED, max($watermark, $v[PROMISED]), RETURNED, $watermark);
-}
-
-# Resets, one at a time.  Watermarks returned before count no more for later ones,
-# nor for ids from when the latest is forgotten.
+# Resets, one at a time.  Watermarks returned before count no more for ids from when
+# the latest is forgotten.
 sub reset_steps
 {
-	my $step = $v[RESET_PC];
+	my ($pc) = @_;
+	my $step = $v[$pc];
 	my @sequence = @{ $protocol{reset} };
 	return if $step == $config{resets} * @sequence;
 	my $name = $sequence[ $step % @sequence ];
 	return becomes(
-		RESET_PC, $step + 1, RETURNED, 0,
-		$name eq 'last' ? (LAST, $v[EPOCH] + 1, PROMISED, 0)
-		: $name eq 'baseline' ? (BASELINE, 0)
-		:                       (EPOCH, $v[EPOCH] + 1));
+		$pc, $step + 1,
+		$name eq 'last' ? (last_becomes($v[EPOCH] + 1), PROMISED, 0)
+		: $name eq 'forget' ? map { ($_, 0) } @kept
+		:                     (EPOCH, $v[EPOCH] + 1));
 }
 
-# A crash.  What is visible remains so, and prepared transactions remain, with their
-# locks.  The clock has passed what was generated: the order needs that.
+# A crash, where there are no resets.  What is visible remains so, and prepared
+# transactions remain, with their locks; the others have completed.  The clock has
+# passed what was generated: the order needs that.
 sub restart_steps
 {
-	return unless $v[RESTARTS];
+	my ($restarts) = @_;
+	return if $v[$restarts] == $config{restarts};
+	my $completed = $v[NEXT_NUMBER] - 1;
 	my @changes = (
-		RESTARTS, $v[RESTARTS] - 1,
-		LAST, 0, EPOCH, 0, BASELINE, 0, GENERATION, 1,
-		NONE_AS_OF, $protocol{none_as_of}, RETURNED, 0,
+		$restarts, $v[$restarts] + 1,
+		LAST, 0, GENERATION, 1, NONE_AS_OF, $protocol{none_as_of},
 		CLOCK_FROM, max($v[CLOCK_FROM], $v[LAST]),
-		$v[RESET_PC] ? (RESET_PC, $config{resets} * @{ $protocol{reset} }) : ());
+		map { ($_, 0) } @kept);
 	foreach my $writer (@writers)
 	{
 		my $worker = $worker_of{$writer};
-		my $begun = $v[ $writer + PC ] != READY || $v[ $writer + PENDING ] || $worker && $v[ $worker + PC ] != READY;
+		my $begun = grep { $_ } @v[ map { $writer + $_ } PC, NUMBER, PENDING ], $worker ? $v[ $worker + PC ] : 0;
 		push @changes, $writer + SLOT, 0, $writer + PUBLISHED, 0;
 		push @changes, next_transaction($writer) if $begun && $v[ $writer + TRANSACTIONS ];
 	}
 	foreach my $prepared (@prepared)
 	{
+		$completed &= ~$v[ $prepared + PREPARED_NUMBER ];
 		push @changes, $v[ $prepared + PREPARED_ID ]
 		  ? ($prepared + PC, 1, $prepared + LOCK, $v[ $prepared + SAVED ])
 		  : map { ($prepared + $_, 0) } PC, LOCK, SAVED;
 	}
-	foreach my $reader (@readers)
-	{
-		push @changes, map { ($reader + $_, 0) } PC, AT_EPOCH, FOUND, WATERMARK, AT_GENERATION;
-	}
-	return becomes(@changes);
+	push @changes, map { my $reader = $_; map { ($reader + $_, 0) } PC, SNAPSHOT .. TAKEN } @readers;
+	return becomes(@changes, COMPLETED, $completed);
 }
 
 # When there is nothing left to do, all is done and nothing holds the watermark back.
@@ -407,81 +430,42 @@ sub check_end
 	my @left = grep { $_ } map { @v[ $_ + TRANSACTIONS, $_ + SLOT, $_ + PC ] } @writers;
 	push @left, grep { $_ } map { @v[ $_ + PC, $_ + LOCK ] } @prepared;
 	push @left, grep { $_ } map { @v[ $_ + PC, $_ + CALLS ] } @readers;
-	$violation = 'nothing is left to do, and something holds the watermark back' if @left;
+	return @left && breaks('nothing is left to do, and something holds the watermark back');
+}
+
+sub add_writer
+{
+	my ($number, %is) = @_;
+	my @steps = ('ready', 'publish', 'publish an old one', 'exchange', 'ended');
+	@steps[ COMMIT .. COMMIT + $#{ $protocol{commit} }, PREPARE .. PREPARE + 3 ] = (@{ $protocol{commit} }, @{ $protocol{prepare} });
+	my $writer = add_actor("writer $number", \@steps, \&writer_steps, \@writer_names, $is{transactions}, $is{ids});
+	push @writers, $writer;
+	$ids_of[$writer] = $is{ids};
+	if ($is{worker})
+	{
+		my $worker = add_actor("worker of $number", \@steps, \&worker_steps, \@writer_names, 0, $is{worker});
+		($worker_of{$writer}, $leader_of{$worker}, $ids_of[$worker]) = ($worker, $writer, $is{worker});
+	}
+	return unless $is{prepares};
+	foreach my $left (1 .. $is{transactions})
+	{
+		my @finish = ('none', @{ $protocol{finish} });
+		push @prepared, add_actor("prepared by $number, $left", \@finish, \&finish_steps, \@prepared_names);
+		push @{ $prepared_of{$writer} }, $prepared[-1];
+	}
 	return;
 }
 
-# The actors of a configuration, and the state in which they begin.  Each variable
-# gets a name, and a program counter those of its steps as well.
-sub set_up
+# One that writes too is in the session of a writer.
+sub add_reader
 {
-	my ($config, $mutation) = @_;
-
-	%config = (clock => [ 1, 3 ], restarts => 0, resets => 0, %$config, mutated => scalar %$mutation);
-	%protocol = (%design, %$mutation);
-	@writers = @prepared = @readers = @slots = ();
-	%worker_of = %prepared_of = ();
-
-	my (@first, @names, @step_names, @actors);
-	my $actor = sub {
-		my ($name, $variables, $steps, @values) = @_;
-		my $at = @first;
-		$step_names[$at] = $steps;
-		push @names, $name, map { "$name: $_" } @$variables;
-		push @first, 0, @values, (0) x (@$variables - @values);
-		return $at;
-	};
-	@names = @shared_names;
-	@first = (0) x @names;
-	$step_names[RESET_PC] = [ (@{ $protocol{reset} }) x $config{resets}, 'done' ];
-
-	my @writer_steps = qw(ready publish exchange ended);
-	@writer_steps[ COMMIT .. COMMIT + 1 ] = @{ $protocol{commit} };
-	@writer_steps[ PREPARE .. PREPARE + 3 ] = @{ $protocol{prepare} };
-	foreach my $number (1 .. @{ $config{writers} })
-	{
-		my %is = %{ $config{writers}[ $number - 1 ] };
-		my $writer = $actor->("writer $number", \@writer_names, \@writer_steps, $is{transactions}, $is{ids});
-		push @writers, $writer;
-		push @slots, $writer + SLOT;
-		$ids_of[$writer] = $is{ids};
-		push @actors, sub { writer_steps($writer) };
-		if ($is{worker})
-		{
-			my $worker = $actor->("worker of $number", \@writer_names, \@writer_steps, 0, $is{worker});
-			$worker_of{$writer} = $worker;
-			push @slots, $worker + SLOT if $protocol{worker_publishes_in} eq 'own';
-			$ids_of[$worker] = $is{worker};
-			push @actors, sub { worker_steps($worker, $writer) };
-		}
-		next unless $is{prepares};
-		foreach my $left (1 .. $is{transactions})
-		{
-			my $prepared = $actor->("prepared by $number, $left", \@prepared_names, [ 'none', @{ $protocol{finish} } ]);
-			push @prepared, $prepared;
-			push @{ $prepared_of{$writer} }, $prepared;
-			push @actors, sub { finish_steps($prepared) };
-		}
-	}
-
-	# A reader skips what never changes.
-	@read = grep { $config{resets} || $_ ne 'epoch' }
-	  grep { @prepared || !/^(generation|compare|scan|note)$/ } @{ $protocol{read} };
-	@read = map { $_ eq 'last' ? ([$_], ['advance']) : $_ eq 'slots' ? map { [ 'slot', $_ ] } @slots : [$_] } @read;
-	%read_at = map { $read[$_][0] => $_ } 0 .. $#read;
-	foreach my $number (1 .. @{ $config{readers} })
-	{
-		my $reader = $actor->("reader $number", \@reader_names, [ map { $_->[0] } @read ], $config{readers}[ $number - 1 ]);
-		push @readers, $reader;
-		push @actors, sub { reader_steps($reader) };
-	}
-	push @actors, \&reset_steps if $config{resets};
-	push @actors, \&restart_steps if $config{restarts};
-
-	$first[GENERATION] = 1;
-	$first[NONE_AS_OF] = $protocol{none_as_of};
-	$first[RESTARTS] = $config{restarts};
-	return (pack('C*', @first), \@names, \@step_names, @actors);
+	my ($number, %is) = @_;
+	my $reader = add_actor("reader $number", [ map { $_->[0] } @read ], \&reader_steps, \@reader_names, $is{calls});
+	push @readers, $reader;
+	return unless $is{writes};
+	$writer_of{$reader} = $writers[ $is{writes} - 1 ];
+	$reader_of{ $writer_of{$reader} } = $reader;
+	return;
 }
 
 # explore(\%configuration, MUTATION...): how many states there are.  If the promise
@@ -489,22 +473,29 @@ sub set_up
 sub explore
 {
 	my ($config, %mutation) = @_;
-	my ($first, $names, $step_names, @actors) = set_up($config, \%mutation);
 
-	undef $violation;
-	my $steps = sub {
-		($state) = @_;
-		@v = unpack 'C*', $state;
-		@next = ();
-		foreach my $actor (@actors)
-		{
-			$actor->();
-			last if defined $violation;
-		}
-		check_end() unless @next;
-		return ($violation, @next);
-	};
-	return search($first, $steps, $names, $step_names);
+	%config = (clock => [ 1, 3 ], restarts => 0, resets => 0, keeps => 2, %$config);
+	%protocol = (%design, %mutation);
+	@writers = @prepared = @readers = ();
+	%worker_of = %leader_of = %prepared_of = %reader_of = %writer_of = ();
+	new_model();
+	add_variables(\@shared_names, 0, 0, 1, $protocol{none_as_of}, 2, 1);
+	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"])) } 1 .. $config{keeps};
+
+	add_writer($_, %{ $config{writers}[ $_ - 1 ] }) foreach 1 .. @{ $config{writers} };
+	@generators = (@writers, sort keys %leader_of);
+	my @slots = map { $_ + SLOT } $protocol{worker_publishes_in} eq 'own' ? @generators : @writers;
+
+	# A reader skips what never changes.
+	@read = grep { $config{resets} || $_ ne 'epoch' }
+	  grep { @prepared || !/^(generation|compare|scan|note)$/ } @{ $protocol{read} };
+	@read = map { $_ eq 'slots' ? map { [ 'slot', $_ ] } @slots : [$_] } @read;
+	%read_at = (note => 0, map { $read[$_][0] => $_ } 0 .. $#read);
+	add_reader($_, %{ $config{readers}[ $_ - 1 ] }) foreach 1 .. @{ $config{readers} };
+
+	add_actor('reset', [ (@{ $protocol{reset} }) x $config{resets}, 'done' ], \&reset_steps, []) if $config{resets};
+	add_actor('restarts', undef, \&restart_steps, []) if $config{restarts};
+	return search(\&check_end);
 }
 
 1;

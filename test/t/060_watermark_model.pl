@@ -1,7 +1,7 @@
-# The low watermark's protocol, explored in a model.  In every interleaving of the
-# configurations below each id under a returned watermark is visible to a snapshot
-# taken then, or never will be; no id generated later is under it; and no later
-# watermark is smaller.  Each of the mistakes below breaks that.
+# The watermark's protocol, explored in a model.  In every interleaving of the
+# configurations below each id under a returned watermark is of a transaction that had
+# completed for the snapshot of the statement that asked; and no id generated later is
+# under it.  Each of the mistakes below breaks that.
 
 use strict;
 use warnings;
@@ -12,30 +12,48 @@ use lib 'test/perl';
 use WatermarkModel;
 
 # A writer has so many transactions of up to so many ids, and its worker generates up
-# to so many in each.  A reader is the number of its calls.  The clock's readings
-# are above all that a reset leaves as the latest id.
+# to so many in each.  A reader makes so many calls, each in a snapshot of its own or in
+# that of the call before; or one that writes reads in that writer's session.  So many
+# watermarks are kept, if not two.  The clock's readings are above all that a reset
+# leaves as the latest id.
 my %configurations = (
 	'two writers' => {
-		writers => [ { transactions => 2, ids => 2 }, { transactions => 1, ids => 1 } ],
-		readers => [2] },
+		writers => [ { transactions => 1, ids => 2 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 2 } ] },
+	'two readers' => {
+		writers => [ { transactions => 1, ids => 1 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 2 }, { calls => 1 } ],
+		clock => [1] },
+	'a reader that writes' => {
+		writers => [ { transactions => 1, ids => 1 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 1, writes => 1 }, { calls => 1 } ] },
+	'more calls than are kept' => {
+		writers => [ { transactions => 3, ids => 1 } ],
+		readers => [ { calls => 4 } ] },
 	'a parallel worker' => {
 		writers => [ { transactions => 1, ids => 1, worker => 1 }, { transactions => 1, ids => 1 } ],
-		readers => [1] },
+		readers => [ { calls => 1 } ] },
 	'a parallel worker, prepared' => {
 		writers => [ { transactions => 1, ids => 1, worker => 1, prepares => 1 } ],
-		readers => [2] },
-	'prepared, with a restart' => {
+		readers => [ { calls => 2 } ] },
+	'prepared, one after the other' => {
 		writers => [ { transactions => 2, ids => 1, prepares => 1 } ],
-		readers => [2],
+		readers => [ { calls => 2 } ] },
+	'prepared, beside a writer' => {
+		writers => [ { transactions => 1, ids => 1, prepares => 1 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 1 } ] },
+	'prepared, with a restart' => {
+		writers => [ { transactions => 1, ids => 1, prepares => 1 } ],
+		readers => [ { calls => 2 } ],
 		restarts => 1 },
 	'a reset' => {
-		writers => [ { transactions => 1, ids => 3 } ],
-		readers => [2],
+		writers => [ { transactions => 2, ids => 2 } ],
+		readers => [ { calls => 2 } ],
 		resets => 1,
 		clock => [ 5, 8 ] },
 	'a parallel worker, with a reset' => {
 		writers => [ { transactions => 1, ids => 2, worker => 1 } ],
-		readers => [1],
+		readers => [ { calls => 1 } ],
 		resets => 1,
 		clock => [ 5, 8 ] });
 
@@ -43,9 +61,14 @@ my %configurations = (
 my @mutations = (
 	[ 'publishes after the exchange', 'two writers', generate => [qw(exchange publish)] ],
 	[ 'clears before the commit is visible', 'two writers', commit => [qw(clear visible)] ],
-	[ 'the reader reads the slots before the latest id', 'two writers', read => [qw(epoch slots last decide)] ],
-	[ 'the reader does not advance the latest id to the clock', 'two writers', advances => 0 ],
-	[ 'the reader returns less than it did before', 'two writers', baseline => 0 ],
+	[ 'the reader reads the slots before the latest id', 'two writers', read => [qw(epoch slots raise snapshot decide)] ],
+	[ 'the reader does not raise the latest id to the clock', 'two writers', raises => 0 ],
+
+	[ 'the reader takes its snapshot before it reads the slots', 'two writers', read => [qw(epoch raise snapshot slots decide)] ],
+	[ 'the reader does not compare its snapshot with the one of the statement', 'two writers', compares_own => 0 ],
+	[ 'of snapshots only xmax is compared', 'two writers', compares => 'xmax' ],
+	[ 'of snapshots only who was running is compared', 'two writers', compares => 'running' ],
+	[ 'the snapshot of a watermark that was kept is not compared', 'two writers', compares_kept => 0 ],
 
 	[ 'a worker publishes in a slot of its own, cleared when it ends', 'a parallel worker', worker_publishes_in => 'own' ],
 	[ "a worker overwrites its leader's slot", 'a parallel worker', worker_publishes => 'overwrites' ],
@@ -62,15 +85,21 @@ my @mutations = (
 	[ 'the lock is released before the commit is visible', 'prepared, with a restart',
 		finish => [qw(release visible)] ],
 	[ 'the reader scans the locks before it reads the slots', 'prepared, with a restart',
-		read => [qw(epoch last generation compare scan note slots decide)] ],
+		read => [qw(epoch raise generation compare scan note slots snapshot decide)] ],
 	[ 'the reader reads the generation before the slots', 'prepared, with a restart',
-		read => [qw(epoch last generation slots compare scan note decide)] ],
+		read => [qw(epoch raise generation slots compare scan note snapshot decide)] ],
+	[ 'the reader takes its snapshot before it reads the generation', 'prepared, with a restart',
+		read => [qw(epoch raise slots snapshot generation compare scan note decide)] ],
+	[ 'the reader takes its snapshot before it scans the locks', 'prepared, with a restart',
+		read => [qw(epoch raise slots generation snapshot compare scan note decide)] ],
 	[ 'the reader notes the generation as it is after the scan', 'prepared, with a restart', notes_generation => 'latest' ],
 	[ 'no scan is due after a restart', 'prepared, with a restart', none_as_of => 1 ],
 
 	[ 'does not publish a smaller value after a reset', 'a reset', republishes => 0 ],
-	[ 'the reset leaves the baseline of watermarks', 'a reset', reset => [qw(odd last even)] ],
-	[ 'the reset begins with that baseline', 'a reset', reset => [qw(baseline odd last even)] ],
+	[ 'the reset leaves the watermarks that are kept', 'a reset', reset => [qw(odd last even)] ],
+	[ 'the reset begins with them', 'a reset', reset => [qw(forget odd last even)] ],
+	[ 'the reset ends with them', 'a reset', reset => [qw(odd last even forget)] ],
+	[ 'the reader reads the epoch after the latest id', 'a reset', read => [qw(raise epoch slots snapshot decide)] ],
 	[ 'the reader does not look at the epoch again', 'a reset', looks_again => 0 ]);
 
 foreach my $name (sort keys %configurations)

@@ -42,6 +42,7 @@ my $user    = $node->safe_psql('postgres', 'SELECT current_user');
 $node->append_conf('postgresql.conf', qq{
 shared_preload_libraries = '$modules/test_points} . ($version < 170000 ? ", $build/fast_uuid" : '') . qq{'
 fast_uuid.ordering = 'instance'
+autovacuum = off
 parallel_setup_cost = 0
 parallel_tuple_cost = 0
 min_parallel_table_scan_size = 0
@@ -179,6 +180,27 @@ restart_with("max_prepared_transactions = 5\n");
 		run_in($writer, 'COMMIT');
 	}
 
+	# Between the latest value and the transactions, or between those and the snapshot, a
+	# writer commits of which the statement's own snapshot does not know.
+	foreach my $point ('watermark', 'in_flight_read')
+	{
+		run_in($writer, 'BEGIN');
+		$id = run_in($writer, $insert);
+		hold($other, $point, 'SELECT uuidv7_fast_watermark()');
+		run_in($writer, 'COMMIT');
+		let_go($point);
+		cmp_ok(receive($other), 'le', $id, "a writer commits while a reader stands at $point: its watermark is not beyond a row that it does not see");
+		cmp_ok(watermark(), 'gt', $id, 'the next one is');
+	}
+
+	# What it has made sure of, under durable order by the horizon, is its own; a later one
+	# that another session was given meanwhile is not.
+	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
+	$first = watermark();
+	run_in($writer, 'CREATE TABLE something ()');
+	let_go('watermark');
+	cmp_ok(receive($other), 'lt', $first, 'a transaction ends while a reader stands, and another one was quicker: its watermark is not the later one');
+
 	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
 	run_in($writer, 'BEGIN');
 	$id = run_in($writer, $insert);
@@ -238,6 +260,19 @@ restart_with("max_prepared_transactions = 0\n");
 
 	run_in($writer, 'BEGIN');
 	is((run_in($writer, $xact) - $ended) % 128, 0, 'a transaction with the same seven bits');
+	is($node->safe_psql('postgres', "SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"), 't', 'which has generated nothing: it does not hold the watermark back');
+
+	# One worker may rely on the word that is left already when another one comes: neither
+	# replaces it by a later one.
+	if ($version >= 170000)
+	{
+		close_point('publishing', '');
+		$writer->send($by_workers);
+		wait_until('its workers have generated, or publish', sub { $writer->has_answer || -e point('publishing.reached') });
+		ok(!-e point('publishing.reached'), 'its workers rely on the word that is left');
+		let_go('publishing');
+		cmp_ok(watermark(), 'le', receive($writer), 'and the watermark is not beyond their values');
+	}
 	my $id = run_in($writer, $insert);
 	let_go('in_flight_ended');
 	receive($reader);
@@ -322,6 +357,28 @@ SKIP:
 		$latest = $ids[1];
 	}
 	$_->quit foreach $first, $second;
+
+	# A watermark whose horizon is being flushed, while time goes on in another database: it
+	# is not beyond that horizon, which is what a crash leaves.
+	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	$node->safe_psql('other', "CREATE EXTENSION fast_uuid; UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid'");
+	my $reader = session();
+	my $elsewhere = RawSession->connect($node, user => $user, database => 'other');
+	run_in($elsewhere, "SET fast_uuid.ordering = 'instance'");
+	run_in($reader, 'SELECT uuidv7_fast_watermark()');
+	$clock->step(2_000_000_000);
+	hold($reader, 'horizon_written', 'SELECT uuidv7_fast_watermark()');
+	$clock->step(3_000_000_000);
+	run_in($elsewhere, 'SELECT uuidv7_fast_watermark()');
+	let_go('horizon_written');
+	my $watermark = receive($reader);
+	is(run_in($reader, "SELECT uuidv7_fast_timestamp('$watermark', true) <= horizon FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
+		'a watermark that had to wait for its horizon is not beyond it');
+	$_->quit foreach $reader, $elsewhere;
+	$node->stop('immediate');
+	$clock = KnownClock->new($node);
+	$clock->put(1_800_000_000_000_000_000 - 600_000_000_000);
+	cmp_ok($node->safe_psql('postgres', 'SELECT uuidv7_fast()'), 'ge', $watermark, 'nor is it after a crash, with the clock back');
 }
 $node->stop;
 

@@ -24,12 +24,10 @@ sub resets
 	return grep { /^SELECT fast_uuid_reset_ordering\(\);$/m } slurp_file($page) =~ /^```\w*\n(.*?)^```$/msg;
 }
 my @of_positions = resets('doc/ordering.md');
-my @of_spans     = resets('doc/recipes.md');
 is(scalar @of_positions, 1, 'a statement for positions');
-is(scalar @of_spans,     1, 'a statement for spans');
 
-my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /outbox/ } examples('doc/recipes.md');
-foreach my $database ('here', 'there', 'forgotten', 'spans')
+my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ outbox/ } examples('doc/recipes.md');
+foreach my $database ('here', 'there', 'forgotten')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	$node->safe_psql($database, join "\n", 'CREATE EXTENSION fast_uuid;', @recipes);
@@ -49,17 +47,6 @@ sub read_to
 	return $node->safe_psql($database, q{SELECT string_agg(payload #>> '{}', ' ' ORDER BY id) FROM outbox_next('mail')});
 }
 
-# What workers are given that take all spans there are.
-sub take_spans
-{
-	my ($id) = @_;
-	$node->poll_query_until('spans', "SELECT '$id' < uuidv7_fast_watermark()") or die 'the watermark stands still';
-	return $node->safe_psql('spans', q{
-SELECT outbox_add_span() \g (format=unaligned) /dev/null
-WITH taken AS (UPDATE outbox_span SET done = true WHERE NOT done RETURNING since, upto)
-SELECT string_agg(payload #>> '{}', ' ' ORDER BY id) FROM outbox, taken WHERE id >= since AND id < upto});
-}
-
 # In seconds.
 sub lead
 {
@@ -72,7 +59,6 @@ foreach my $database ('here', 'there', 'forgotten')
 {
 	is(read_to($database, add($database, 'ahead')), 'ahead', "$database, before the reset: a row is read");
 }
-take_spans(add('spans', 'ahead'));
 cmp_ok(lead(), '>', 3000, 'and its id is ahead of the clock');
 add('here', 'not read');
 
@@ -81,24 +67,12 @@ $node->safe_psql('here', $of_positions[0] =~ s/^COMMIT/ROLLBACK/mr);
 is(lead(), 0, 'a rollback does not undo the reset');
 $node->safe_psql('here', $of_positions[0]);
 $node->safe_psql('there', 'UPDATE outbox_reader SET read_up_to = least(read_up_to, uuidv7_fast_min(now()))');
-$node->safe_psql('spans', $of_spans[0]);
 is(lead(), 0, 'after the reset: the clock again');
 
 my %added = map { $_ => add($_, 'after') } 'here', 'there', 'forgotten';
 is(read_to('here',  $added{here}),  'after', 'a reader whose position was lowered: the new row, and none that is ahead of the clock');
 is(read_to('there', $added{there}), 'after', 'the same in another database');
 is(read_to('forgotten', $added{forgotten}), '', 'a reader that was forgotten misses it');
-is(take_spans(add('spans', 'after')), 'after', 'spans that were shortened: the new row');
-
-# Spans that are done can go, but for the last.
-my ($delete) = map { /^(DELETE FROM outbox_span WHERE done .*?;)$/m } @recipes;
-take_spans(add('spans', $_)) foreach 'more', 'and more';
-$node->safe_psql('spans', $delete);
-is($node->safe_psql('spans', 'SELECT count(*) FROM outbox_span'), '1', 'spans that are done: one stays');
-is(take_spans(add('spans', 'still')), 'still', 'and the next begins where it ended');
-$node->safe_psql('spans', 'DELETE FROM outbox_span');
-my ($code, $out, $err) = $node->psql('spans', "\\set VERBOSITY sqlstate\nSELECT outbox_add_span()");
-like($err, qr/P0002/, 'without any there is an error, not a feed that stands still');
 
 $node->stop;
 done_testing();

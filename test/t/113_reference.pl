@@ -45,7 +45,7 @@ foreach my $function (@functions)
 	my $row = delete $documented{$signature};
 	ok($row, "$signature is in the reference") or next;
 	is($row->{returns}, $returns, "$signature: what it returns");
-	like($row->{text}, { i => qr/`IMMUTABLE`/, v => qr/`VOLATILE`/ }->{$volatility}, "$signature: volatility");
+	like($row->{text}, { i => qr/`IMMUTABLE`/, s => qr/`STABLE`/, v => qr/`VOLATILE`/ }->{$volatility}, "$signature: volatility");
 	is($row->{text} =~ /PARALLEL RESTRICTED/ ? 'r' : 's', $parallel, "$signature: parallel safety");
 	is($row->{text} =~ /`STRICT`/ ? 't' : 'f', $strict, "$signature: NULL");
 	is($row->{text} =~ /Superusers by default/ ? 'f' : 't', $public, "$signature: who may call it");

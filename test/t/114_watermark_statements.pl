@@ -1,6 +1,6 @@
-# In which statements uuidv7_fast_watermark() is refused, because they read a table with
-# an older snapshot, and in which it is not, because they only write: through views,
-# partitions, children and rules as well.
+# The watermark in the statement that reads: it is right for that statement's snapshot,
+# however old that is; a statement has one watermark; it serves as an index condition,
+# and prunes partitions.
 
 use strict;
 use warnings;
@@ -9,108 +9,262 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use lib 'test/perl';
+use RawSession;
+use Watchdog;
+
 my $node = PostgreSQL::Test::Cluster->new('statements');
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
+$node->append_conf('postgresql.conf', "fast_uuid.ordering = 'instance'\nautovacuum = off\njit = off\nplan_cache_mode = force_generic_plan\n");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n") if $node->pg_version < 17;
 $node->start;
 $node->safe_psql('postgres', q{
 CREATE EXTENSION fast_uuid;
-CREATE TABLE made (id uuid DEFAULT uuidv7_fast());
-CREATE TABLE progress (upto uuid, n int DEFAULT 1);
-CREATE VIEW one AS SELECT * FROM progress;
-CREATE VIEW two AS SELECT * FROM one;
-CREATE VIEW checked AS SELECT * FROM two WHERE n > 0 WITH CHECK OPTION;
-CREATE TABLE parted (upto uuid, n int) PARTITION BY LIST (n);
-CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
-CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
-CREATE VIEW of_parted AS SELECT * FROM parted;
-CREATE TABLE parent (upto uuid, n int);
-CREATE TABLE child () INHERITS (parent);
-CREATE VIEW of_parent AS SELECT * FROM parent;
-CREATE TABLE ruled (upto uuid);
-CREATE RULE also AS ON INSERT TO ruled DO ALSO INSERT INTO progress VALUES (NEW.upto);
-CREATE VIEW by_trigger AS SELECT upto FROM progress;
-CREATE FUNCTION by_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-CREATE TRIGGER instead INSTEAD OF INSERT ON by_trigger FOR EACH ROW EXECUTE FUNCTION by_trigger();
-CREATE VIEW watermark AS SELECT uuidv7_fast_watermark() AS upto;
-CREATE VIEW from_watermark AS SELECT upto FROM uuidv7_fast_watermark() AS upto;
-CREATE DOMAIN bound AS uuid CHECK (VALUE <= uuidv7_fast_watermark());
+CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
+CREATE VIEW feed AS SELECT * FROM made WHERE id < uuidv7_fast_watermark();
+CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM made WHERE id < uuidv7_fast_watermark();
+CREATE FUNCTION bound() RETURNS uuid STABLE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
+CREATE FUNCTION read_stable() RETURNS SETOF uuid STABLE LANGUAGE plpgsql AS
+	'BEGIN RETURN QUERY SELECT id FROM made WHERE id < uuidv7_fast_watermark(); END';
+CREATE FUNCTION read_volatile() RETURNS SETOF uuid VOLATILE LANGUAGE plpgsql AS $$
+DECLARE
+	upto uuid := uuidv7_fast_watermark();
+BEGIN
+	RETURN QUERY SELECT id FROM made WHERE id < upto;
+END $$;
+CREATE FUNCTION read_sql() RETURNS SETOF uuid VOLATILE LANGUAGE sql AS
+	'SELECT uuidv7_fast_watermark(); SELECT id FROM made WHERE id < uuidv7_fast_watermark()';
+CREATE FUNCTION take() RETURNS uuid VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
 });
-my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $user = $node->safe_psql('postgres', 'SELECT current_user');
 
-sub outcome
+sub session
 {
-	my ($sql) = @_;
-	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY terse\n$sql");
-	return $code == 0 ? 'allowed' : $err =~ /cannot be called in a statement that reads a table/ ? 'refused' : $err;
+	my $session = RawSession->connect($node, user => $user, database => 'postgres');
+	$session->query_safe($_) foreach 'PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
+	  'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1';
+	return $session;
 }
 
-my @written = ('progress', 'one', 'two', 'checked', 'parted', 'of_parted', 'parent', 'of_parent');
-my @writes  = map {
-	(   "INSERT INTO $_ VALUES (uuidv7_fast_watermark(), 1)",
-		"INSERT INTO $_ SELECT uuidv7_fast_watermark(), 1",
-		"UPDATE $_ SET n = n WHERE upto < uuidv7_fast_watermark()",
-		"UPDATE $_ SET upto = uuidv7_fast_watermark() WHERE n = 1",
-		"UPDATE $_ SET upto = (SELECT upto FROM watermark)",
-		"UPDATE $_ SET upto = uuidv7_fast_watermark() WHERE upto = (SELECT uuidv7_fast_min(now()))",
-		"INSERT INTO $_ VALUES (uuidv7_fast_watermark(), 1) RETURNING true",
-		"DELETE FROM $_ WHERE upto < uuidv7_fast_watermark()",
-		"DELETE FROM $_ WHERE upto < (SELECT uuidv7_fast_watermark())",
-		"WITH gone AS (DELETE FROM $_ WHERE n = 1 RETURNING n) INSERT INTO progress SELECT uuidv7_fast_watermark(), n FROM gone",
-		"MERGE INTO $_ AS w USING (SELECT uuidv7_fast_watermark() AS upto) AS s ON w.upto < uuidv7_fast_watermark() WHEN MATCHED THEN DELETE")
-} @written;
+my ($writer, $reader, $other) = (session(), session(), session());
+my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
 
-# MERGE into a view is from 17 on.
-@writes = grep { !/^MERGE INTO (?:one|two|checked|of_\w+) / } @writes if $version < 170000;
-is(outcome($_), 'allowed', $_) foreach @writes,
-  'INSERT INTO ruled VALUES (uuidv7_fast_watermark())',
-  'INSERT INTO by_trigger VALUES (uuidv7_fast_watermark())',
-  'SELECT uuidv7_fast_watermark()', 'SELECT * FROM uuidv7_fast_watermark()', 'SELECT * FROM watermark', 'SELECT * FROM from_watermark',
-  'SELECT uuidv7_fast_watermark() FROM generate_series(1, 3)',
-  'SELECT upto FROM uuidv7_fast_watermark() AS upto UNION ALL SELECT uuidv7_fast_watermark()',
-  'VALUES (uuidv7_fast_watermark())', "SELECT '00000000-0000-0000-0000-000000000000'::bound",
-  'DO $$ DECLARE w uuid := uuidv7_fast_watermark(); BEGIN PERFORM count(*) FROM made WHERE id < w; END $$',
-  "PREPARE p (uuid) AS SELECT count(*) FROM made WHERE id < \$1; EXECUTE p ('00000000-0000-0000-0000-000000000000')",
-  'CREATE TABLE by_default (n int, upto uuid DEFAULT uuidv7_fast_watermark()); INSERT INTO by_default VALUES (1)',
-  'ALTER TABLE progress ADD COLUMN later uuid DEFAULT uuidv7_fast_watermark()',
-  "ALTER TABLE by_default ALTER COLUMN upto TYPE uuid USING uuidv7_fast_watermark()",
-  "COPY by_default (n) FROM PROGRAM 'echo 2'";
+# A transaction ends between a snapshot and the call.
+my @reads = (
+	'SELECT id FROM made WHERE id < uuidv7_fast_watermark()', 'SELECT id FROM made WHERE id < (SELECT uuidv7_fast_watermark())',
+	'SELECT id FROM feed', 'SELECT id FROM guarded', 'SELECT id FROM made, uuidv7_fast_watermark() AS upto WHERE id < upto',
+	'SELECT id FROM made WHERE id < bound()', 'SELECT read_stable()', 'SELECT read_volatile()', 'SELECT read_sql()',
+	'EXECUTE generic', 'EXECUTE by_argument (uuidv7_fast_watermark())');
+foreach my $isolation ('REPEATABLE READ', 'SERIALIZABLE')
+{
+	$writer->query_safe('BEGIN');
+	my $id = $writer->query_safe($insert);
 
-is(outcome($_), 'refused', $_) foreach
-  'SELECT made.* FROM made, (SELECT * FROM uuidv7_fast_watermark() AS upto) AS w WHERE id < upto',
-  'SELECT made.* FROM made, from_watermark WHERE id < upto',
-  'SELECT upto FROM uuidv7_fast_watermark() AS upto UNION ALL SELECT id FROM made',
-  'SELECT * FROM (SELECT upto FROM uuidv7_fast_watermark() AS upto UNION ALL SELECT id FROM made) AS s',
-  'SELECT made.* FROM made, LATERAL (SELECT * FROM uuidv7_fast_watermark() AS upto WHERE id IS NOT NULL) AS w WHERE id < upto',
-  'SELECT made.* FROM made, (VALUES (uuidv7_fast_watermark())) AS w (upto) WHERE id < upto',
-  'SELECT made.* FROM made WHERE id < (SELECT upto FROM uuidv7_fast_watermark() AS upto)',
-  'SELECT made.* FROM made WHERE id < (SELECT upto FROM (SELECT * FROM uuidv7_fast_watermark() AS upto) AS w)',
-  'WITH w AS MATERIALIZED (SELECT uuidv7_fast_watermark() AS upto) SELECT made.* FROM made, w WHERE id < upto',
-  'WITH w AS (SELECT * FROM uuidv7_fast_watermark() AS upto) SELECT made.* FROM made, w WHERE id < upto',
-  'SELECT (SELECT (SELECT count(*) FROM made)), (SELECT (SELECT uuidv7_fast_watermark()))',
-  'SELECT (SELECT count(*) FROM made) FROM uuidv7_fast_watermark()',
-  'SELECT 1 WHERE EXISTS (SELECT FROM made) AND uuidv7_fast_watermark() IS NOT NULL',
-  'SELECT 1 GROUP BY GROUPING SETS ((), (1)) HAVING (SELECT count(*) FROM made) > 0 AND uuidv7_fast_watermark() IS NOT NULL',
-  'SELECT count(*) FROM made UNION SELECT 1 WHERE uuidv7_fast_watermark() IS NOT NULL',
-  'SELECT max(id::text) FROM made HAVING uuidv7_fast_watermark() IS NOT NULL',
-  'SELECT 1 ORDER BY (SELECT count(*) FROM made), uuidv7_fast_watermark()',
-  'SELECT uuidv7_fast_watermark() LIMIT (SELECT count(*) FROM made)',
-  'SELECT uuidv7_fast_watermark() FROM (SELECT id FROM made UNION ALL SELECT id FROM made) AS s',
-  (map { "SELECT 1 FROM $_ WHERE upto < uuidv7_fast_watermark()" } @written),
-  'UPDATE two SET upto = (SELECT uuidv7_fast_watermark()) FROM checked WHERE checked.n = two.n',
-  'DELETE FROM of_parted WHERE upto < uuidv7_fast_watermark() AND EXISTS (SELECT FROM checked)',
-  'INSERT INTO two SELECT uuidv7_fast_watermark(), n FROM checked',
-  'INSERT INTO two VALUES (uuidv7_fast_watermark(), (SELECT count(*) FROM made))',
-  'SELECT (SELECT count(*) FROM made) WHERE uuidv7_fast_watermark() IS NOT NULL',
-  'SELECT (SELECT count(*) FROM made WHERE id < upto) FROM (SELECT uuidv7_fast_watermark() AS upto OFFSET 0) AS w',
-  'INSERT INTO one SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
-  'UPDATE one SET upto = uuidv7_fast_watermark() FROM made WHERE id = upto',
-  'INSERT INTO one VALUES (uuidv7_fast_watermark()) RETURNING (SELECT count(*) FROM made)';
+	# Of two transactions the older one ends later: the latest that has ended stays the same.
+	$other->query_safe($insert);
+	$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
+	$reader->query_safe('SELECT count(*) FROM made');
+	$writer->query_safe('COMMIT');
+	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, "$isolation, a snapshot from before the end of the older one: the watermark is not beyond it");
+	my $later = $other->query_safe($insert);
+	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, "$isolation, a snapshot from before a commit: the watermark is not beyond what was committed");
+	unlike($reader->query_safe($_), qr/$id|$later/, "$isolation, before a commit: $_") foreach @reads;
+	$reader->query_safe('COMMIT');
+	like($reader->query_safe($_), qr/$id.*$later/s, "$isolation, in the next transaction: $_") foreach @reads;
+}
 
-# The default was evaluated, not only let pass.
-is($node->safe_psql('postgres', q{
-INSERT INTO progress SELECT uuidv7_fast_watermark();
-ALTER TABLE progress ADD COLUMN since uuid DEFAULT uuidv7_fast_watermark();
-SELECT count(*) > 0 AND bool_and(since IS NOT NULL) FROM progress}), 't', 'a column with the watermark as its default: filled');
+my $waits = 'FROM (SELECT pg_advisory_lock(1) OFFSET 0) AS waited';
+foreach my $call ('uuidv7_fast_watermark()', 'bound()', '(SELECT uuidv7_fast_watermark() WHERE waited IS NOT NULL)')
+{
+	$writer->query_safe('SELECT pg_advisory_lock(1) IS NULL');
+	$writer->query_safe('BEGIN');
+	my $id  = $writer->query_safe($insert);
+	my $pid = $reader->query_safe('SELECT pg_backend_pid()');
+	$reader->send("SELECT $call $waits");
+	$node->poll_query_until('postgres', "SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $pid") or BAIL_OUT('it does not wait');
+	$writer->query_safe('COMMIT');
+	$writer->query_safe('SELECT pg_advisory_unlock(1)');
+	cmp_ok($reader->receive, 'le', $id, "READ COMMITTED, a commit while the statement waits: $call is not beyond what was committed");
+	$reader->query_safe('SELECT pg_advisory_unlock(1)');
+	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'gt', $id, 'that of the next statement is');
+}
+
+# The earlier watermark that serves for an older snapshot: of another session, but not of
+# another database; and of a database that has been forgotten by nobody, however often
+# another one is asked.
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE busy');
+	$node->safe_psql('busy',     'CREATE EXTENSION fast_uuid');
+	$writer->query_safe('BEGIN');
+	$writer->query_safe($insert);
+	my $early = $other->query_safe('SELECT uuidv7_fast_watermark()');
+	$other->query_safe('CREATE TABLE something ()');
+	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	$reader->query_safe('SELECT count(*) FROM made');
+	$writer->query_safe('COMMIT');
+	$node->safe_psql('busy', "DO \$\$ BEGIN FOR i IN 1..1000 LOOP CREATE TEMP TABLE t (); DROP TABLE t; PERFORM uuidv7_fast_watermark(); COMMIT; END LOOP; END \$\$");
+	is($reader->query_safe('SELECT uuidv7_fast_watermark()'), $early, 'a watermark that another session was given, before many of another database');
+	$reader->query_safe('COMMIT');
+
+	$writer->query_safe('BEGIN');
+	my $id = $writer->query_safe($insert);
+	cmp_ok($node->safe_psql('busy', 'SELECT uuidv7_fast_watermark()'), 'gt', $id, 'a row is not committed, and another database has a watermark beyond it');
+	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	$reader->query_safe('SELECT count(*) FROM made');
+	$writer->query_safe('COMMIT');
+	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, '... which does not serve here');
+	$reader->query_safe('COMMIT');
+}
+
+# For an older snapshot the latest that is early enough; also of a session that had a
+# transaction number, among others that came later.
+$other->query_safe('BEGIN');
+$other->query_safe('CREATE TABLE own ()');
+$writer->query_safe('CREATE TABLE later ()');
+my $latest = $other->query_safe('SELECT uuidv7_fast_watermark()');
+$writer->query_safe('CREATE TABLE latest ()');
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$reader->query_safe('SELECT count(*) FROM made');
+foreach (1 .. 20)
+{
+	$writer->query_safe('CREATE TABLE t ()');
+	$writer->query_safe('DROP TABLE t');
+	$writer->query_safe('SELECT uuidv7_fast_watermark()');
+}
+is($reader->query_safe('SELECT uuidv7_fast_watermark()'), $latest, 'the latest watermark from before a snapshot');
+$_->query_safe('COMMIT') foreach $reader, $other;
+
+# In one session the watermark does not go back, whatever others do.
+$writer->send(q{DO $$ BEGIN FOR i IN 1..300000 LOOP PERFORM uuidv7_fast(); COMMIT; END LOOP; END $$});
+is($reader->query_safe(q{DO $$
+DECLARE
+	one uuid;
+	two uuid := uuidv7_fast_watermark();
+BEGIN
+	FOR i IN 1..1000000 LOOP
+		one := two;
+		two := uuidv7_fast_watermark();
+		ASSERT two >= one;
+	END LOOP;
+END $$}), '', 'it does not go back');
+$writer->receive;
+
+# One value per statement, one statement after the other.
+is($reader->query_safe('SELECT count(DISTINCT uuidv7_fast_watermark()) FROM generate_series(1, 1000)'), '1', 'each row has the same');
+is($reader->query_safe('SELECT count(DISTINCT bound()) FROM generate_series(1, 1000)'), '1', 'from a STABLE function too');
+is($reader->query_safe('SELECT count(DISTINCT upto) FROM (SELECT uuidv7_fast_watermark() AS upto FROM generate_series(1, 3) WHERE pg_sleep(0.001) IS NOT NULL UNION ALL SELECT bound()) AS s'),
+	'1', 'and wherever it stands');
+cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'lt', $reader->query_safe('SELECT uuidv7_fast_watermark()'), 'the next statement has a greater one');
+$reader->query_safe('BEGIN');
+cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'lt', $reader->query_safe('SELECT uuidv7_fast_watermark()'), 'also in one transaction, while nothing else happens');
+is($reader->query_safe(q{DO $$
+DECLARE
+	one uuid;
+	two uuid := uuidv7_fast_watermark();
+BEGIN
+	FOR i IN 1..3 LOOP
+		one := two;
+		SELECT uuidv7_fast_watermark() INTO two;
+		ASSERT two > one, 'SELECT';
+		one := two;
+		two := uuidv7_fast_watermark();
+		ASSERT two > one, 'expression';
+	END LOOP;
+END $$}), '', 'each statement of a function has its own');
+$reader->query_safe('COMMIT');
+
+# A cursor keeps its value, whatever is done between two rows.
+foreach my $hold ('WITHOUT HOLD', 'WITH HOLD')
+{
+	$writer->query_safe('BEGIN');
+	my $id = $writer->query_safe($insert);
+	$reader->query_safe('BEGIN');
+	$reader->query_safe("DECLARE c CURSOR $hold FOR SELECT uuidv7_fast_watermark() FROM generate_series(1, 4)");
+	$reader->query_safe("DECLARE r CURSOR $hold FOR SELECT id FROM made WHERE id < uuidv7_fast_watermark()");
+	$writer->query_safe('COMMIT');
+	my @fetched;
+	foreach my $n (1 .. 300)
+	{
+		push @fetched, $reader->query_safe('FETCH c') if $n % 100 == 0;
+		$reader->query_safe('COMMIT') if $hold eq 'WITH HOLD' && $n == 150;
+		$reader->query_safe('SELECT uuidv7_fast_watermark()');
+		$other->query_safe('UPDATE made SET name = 1 WHERE id = (SELECT min(id::text)::uuid FROM made)') if $n % 10 == 0;
+	}
+	is($fetched[2], $fetched[0], "a cursor $hold has one value");
+	cmp_ok($fetched[0], 'le', $id, "... which is not beyond what was committed after it was opened");
+	unlike($reader->query_safe('FETCH ALL r'), qr/$id/, "... nor are its rows");
+	$reader->query_safe('CLOSE r');
+	$reader->query_safe('CLOSE c');
+	$reader->query_safe('COMMIT');
+}
+
+# An imported snapshot.
+$writer->query_safe('BEGIN');
+my $id = $writer->query_safe($insert);
+$other->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+my $exported = $other->query_safe('SELECT pg_export_snapshot()');
+$writer->query_safe('COMMIT');
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$reader->query_safe("SET TRANSACTION SNAPSHOT '$exported'");
+cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, 'an imported snapshot: the watermark is not beyond what was committed since');
+$_->query_safe('COMMIT') foreach $reader, $other;
+
+# What a transaction has generated is above its own watermark.
+$reader->query_safe('BEGIN');
+$id = $reader->query_safe($insert);
+cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, 'the own transaction holds it back');
+unlike($reader->query_safe('SELECT id FROM feed'), qr/$id/, 'and does not read its own rows');
+$reader->query_safe('COMMIT');
+like($reader->query_safe('SELECT id FROM feed'), qr/$id/, 'until it has ended');
+
+# What a reader does besides.
+$node->safe_psql('postgres', q{
+CREATE TABLE queue (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
+CREATE TABLE copied (id uuid PRIMARY KEY);
+CREATE TABLE progress (upto uuid);
+INSERT INTO queue SELECT uuidv7_fast_set(10);
+INSERT INTO progress VALUES (uuidv7_fast_watermark())});
+is($reader->query_safe('WITH gone AS (DELETE FROM queue WHERE id < uuidv7_fast_watermark() RETURNING id) SELECT count(*) FROM gone'), '10', 'DELETE ... RETURNING takes rows');
+is($reader->query_safe('MERGE INTO copied AS c USING feed AS f ON c.id = f.id WHEN NOT MATCHED THEN INSERT VALUES (f.id)'), '', 'MERGE copies them');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM made LEFT JOIN copied USING (id) WHERE copied.id IS NULL'), '0', '... all');
+is($reader->query_safe('UPDATE progress SET upto = uuidv7_fast_watermark() WHERE upto < uuidv7_fast_watermark() RETURNING true'), 't', 'UPDATE stores it');
+
+# The planner: an index condition, and partitions that are not opened.
+$node->safe_psql('postgres', q{
+CREATE TABLE parted (id uuid PRIMARY KEY DEFAULT uuidv7_fast()) PARTITION BY RANGE (id);
+CREATE TABLE parted_past PARTITION OF parted FOR VALUES FROM (MINVALUE) TO ('02000000-0000-7000-8000-000000000000');
+CREATE TABLE parted_future PARTITION OF parted FOR VALUES FROM ('02000000-0000-7000-8000-000000000000') TO (MAXVALUE);
+INSERT INTO made SELECT uuidv7_fast_set(10000);
+ANALYZE made});
+foreach my $read ('made WHERE id < uuidv7_fast_watermark() AND', 'feed WHERE', 'guarded WHERE')
+{
+	my $plan = $node->safe_psql('postgres', "EXPLAIN (COSTS OFF) SELECT * FROM $read id > uuidv7_fast_min(now()) ORDER BY id LIMIT 100");
+	like($plan, qr/Index Scan using made_pkey.*\n.*Index Cond: .*id < uuidv7_fast_watermark\(\)/, "$read: an index condition");
+	unlike($plan, qr/Filter/, '... alone');
+}
+my $plan = $node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT * FROM parted WHERE id < uuidv7_fast_watermark()');
+like($plan, qr/Subplans Removed: 1/, 'a partition beyond it is pruned');
+unlike($plan, qr/parted_future/, '... that of the future');
+$node->safe_psql('postgres', q{
+CREATE TABLE many AS SELECT uuidv7_fast_set(100000) AS id;
+ALTER TABLE many SET (parallel_workers = 2)});
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET parallel_leader_participation = off;';
+like($node->safe_psql('postgres', "$parallel EXPLAIN SELECT count(*) FROM many WHERE id < (SELECT uuidv7_fast_watermark())"), qr/Workers Planned: 2/, 'parallel workers compare with it');
+is($node->safe_psql('postgres', "$parallel SELECT count(*) FROM many WHERE id < (SELECT uuidv7_fast_watermark())"), '100000', '... which the leader has asked for');
+
+# The hole that is left: a VOLATILE function gives a later one to the statement that
+# calls it.
+$reader->query_safe('BEGIN ISOLATION LEVEL READ COMMITTED');
+$writer->query_safe('SELECT pg_advisory_lock(1) IS NULL');
+$writer->query_safe('BEGIN');
+$id = $writer->query_safe($insert);
+$reader->send("SELECT take() $waits");
+wait_until('it waits', sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'") eq '1' });
+$writer->query_safe('COMMIT');
+$writer->query_safe('SELECT pg_advisory_unlock(1)');
+cmp_ok($reader->receive, 'gt', $id, 'a VOLATILE function gives the statement that calls it a later one, as doc/ordering.md says');
+$reader->query_safe('COMMIT');
+
+$_->quit foreach $writer, $reader, $other;
 $node->stop;
 done_testing();

@@ -1,0 +1,38 @@
+/*
+ * watermark_history.h
+ *	  Recent watermarks, and the snapshots for which they are right.
+ */
+#ifndef FUUID_WATERMARK_HISTORY_H
+#define FUUID_WATERMARK_HISTORY_H
+
+#include "storage/lwlock.h"
+#include "utils/snapshot.h"
+
+typedef struct Watermark
+{
+	uint64		ns;				/* 0: none */
+	uint64		number;			/* in the order in which they were added */
+	Oid			database;
+	bool		newest;			/* of its database */
+
+	/* Of a snapshot that was taken after it: xmax, and how many below that were running. */
+	TransactionId xmax;
+	uint32		xcnt;
+} Watermark;
+
+/* Those that are kept: of each database the newest, and as many as there is room for. */
+#define FUUID_WATERMARKS	128
+
+typedef struct WatermarkHistory
+{
+	LWLock		lock;
+	uint32		last;			/* index of the one that was added last */
+	uint64		added;			/* so many */
+	Watermark	kept[FUUID_WATERMARKS];
+} WatermarkHistory;
+
+extern void fuuid_watermark_history_init(WatermarkHistory *history);
+extern bool fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, Snapshot snapshot);
+extern void fuuid_watermark_history_forget(void);
+
+#endif							/* FUUID_WATERMARK_HISTORY_H */

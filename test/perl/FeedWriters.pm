@@ -1,0 +1,60 @@
+# Tests in which many processes write and read at once, each in its own session.
+
+package FeedWriters;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use POSIX qw(_exit);
+use PostgreSQL::Test::Utils;
+use RawSession;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+our @EXPORT = qw(connect_to run_in pause in_background);
+
+sub connect_to
+{
+	my ($node, $name) = @_;
+	my $session = RawSession->connect($node, user => scalar(getpwuid $>), database => 'postgres', application_name => $name);
+	die "$name: $session->{error}\n" if $session->{error} ne '';
+	return $session;
+}
+
+# Raises the server's error, if any, or "closed".
+sub run_in
+{
+	my ($session, $sql) = @_;
+	my $rows = $session->query($sql);
+	die "$session->{error}\n" if $session->{error} ne '';
+	die "closed\n" if $session->{closed};
+	return $rows;
+}
+
+sub pause
+{
+	my ($ms) = @_;
+	usleep(1000 * rand($ms));
+	return;
+}
+
+# In a process of its own, with random numbers of its own, whose complaint ends up in a
+# file; returns what waits for it, and returns the complaint, if any.
+sub in_background
+{
+	my ($name, $work) = @_;
+	my $complaint = PostgreSQL::Test::Utils::tempdir() . '/complaint';
+	my $pid = fork // BAIL_OUT("could not fork: $!");
+	if ($pid == 0)
+	{
+		# Not to be caught by what the test's modules do at the end.
+		local $SIG{PIPE} = 'IGNORE';
+		srand;
+		append_to_file($complaint, "$name: $@") unless eval { $work->(); 1 };
+		_exit(0);
+	}
+	return sub { waitpid($pid, 0); return -e $complaint ? slurp_file($complaint) : $? ? "$name: status $?" : () };
+}
+
+1;

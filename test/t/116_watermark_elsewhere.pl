@@ -1,0 +1,207 @@
+# The watermark as a row, for readers elsewhere: sessions write into a table, and one
+# repeats UPDATE feed_watermark SET upto = uuidv7_fast_watermark().  On a standby and on
+# a logical subscriber a reader that asks for the rows below that row, in one statement,
+# sees each committed row exactly once, in ascending order; one that asks naively for
+# those above the greatest id that it has seen misses rows.  In the middle the primary
+# crashes, and the standby is promoted under its readers.
+#
+# FAST_UUID_FIRE_SECONDS: for how long they write (10).
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+use lib 'test/perl';
+use FeedWriters;
+use Watchdog;
+
+my $seconds = $ENV{FAST_UUID_FIRE_SECONDS} // 10;
+my $writers = 10;
+my $files   = PostgreSQL::Test::Utils::tempdir();
+my ($promoted, $enough, $stop) = map { "$files/$_" } 'promoted', 'enough', 'stop';
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 'logical');
+$primary->append_conf('postgresql.conf', "max_connections = 40\nmax_prepared_transactions = 60\n");
+$primary->append_conf('postgresql.conf',
+	$primary->pg_version < 17
+	? "shared_preload_libraries = 'fast_uuid'\nfast_uuid.ordering = 'instance'\n"
+	: "fast_uuid.ordering = 'durable'\n");
+$primary->start;
+my $tables = q{
+CREATE TABLE outbox (id uuid PRIMARY KEY, server text);
+CREATE TABLE feed_watermark (n int PRIMARY KEY, upto uuid);
+};
+my $update = 'UPDATE feed_watermark SET upto = uuidv7_fast_watermark()';
+$primary->safe_psql('postgres', qq{
+CREATE EXTENSION fast_uuid;
+$tables
+ALTER TABLE outbox ALTER id SET DEFAULT uuidv7_fast(), ALTER server SET DEFAULT current_setting('cluster_name');
+INSERT INTO outbox SELECT FROM generate_series(1, 10);
+INSERT INTO feed_watermark VALUES (1, uuidv7_fast_watermark());
+CREATE PUBLICATION feed FOR TABLE outbox, feed_watermark});
+
+$primary->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+$standby->start;
+$primary->wait_for_catchup($standby);
+
+# It has the rows and the bound, and not even the extension.
+my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
+$subscriber->init;
+$subscriber->start;
+$subscriber->safe_psql('postgres', $tables);
+$subscriber->safe_psql('postgres', 'CREATE SUBSCRIPTION feed CONNECTION $$' . $primary->connstr('postgres') . '$$ PUBLICATION feed');
+$subscriber->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_subscription_rel WHERE srsubstate = 'r'")
+  or BAIL_OUT('no initial copy');
+
+# Repeats some work on the primary, and where that has ended, on the promoted server.
+sub repeat_until_enough
+{
+	my ($name, $work) = @_;
+	my $node    = $primary;
+	my $session = connect_to($node, $name);
+	return in_background($name, sub {
+		for (my $number = 0; !-e $enough; $number++)
+		{
+			next if eval { $work->($session, "$name $number"); 1 };
+
+			# Another has finished the prepared transaction, or is about to.
+			next if $@ =~ /^(?:42704|55000) prepared transaction/;
+			die $@ unless $@ eq "closed\n" && $node == $primary;
+			wait_until('the standby is promoted', sub { -e $promoted });
+			$session = connect_to($node = $standby, $name);
+		}
+		$session->quit;
+	});
+}
+
+sub finish_prepared
+{
+	my ($session, $gid) = @_;
+	run_in($session, (rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$gid'") if $gid ne '';
+	return;
+}
+
+my $insert     = 'INSERT INTO outbox DEFAULT VALUES';
+my $savepoints = "SAVEPOINT a; $insert; ROLLBACK TO a; $insert; SAVEPOINT b; $insert; RELEASE b";
+
+sub write_transaction
+{
+	my ($session, $gid) = @_;
+	my $choice = rand;
+	return run_in($session, $insert) if $choice < 0.1;
+	return finish_prepared($session, run_in($session, 'SELECT gid FROM pg_prepared_xacts ORDER BY prepared LIMIT 1')) if $choice < 0.2;
+
+	run_in($session, 'BEGIN');
+	foreach (0 .. rand 3)
+	{
+		run_in($session, rand() < 0.5 ? $insert : $savepoints);
+		pause(10);
+	}
+	pause(40);
+
+	$choice = rand;
+	return run_in($session, 'COMMIT') if $choice < 0.75;
+	return run_in($session, 'ROLLBACK') if $choice < 0.85;
+	run_in($session, "PREPARE TRANSACTION '$gid'");
+	return if rand() < 0.5;
+	pause(20);
+	return finish_prepared($session, $gid);
+}
+
+# Each pass that sees rows writes these and an empty line into a file, because a standby
+# has no place for them.  In one session, and once more when all has ended.
+sub read_until_stopped
+{
+	my ($name, $node, $below) = @_;
+	my $session = connect_to($node, $name);
+	return in_background($name, sub {
+		my $last = '00000000-0000-0000-0000-000000000000';
+		my $stopped;
+		do
+		{
+			$stopped = -e $stop;
+			my $rows = run_in($session, "SELECT id FROM outbox WHERE id > '$last' $below ORDER BY id");
+			append_to_file("$files/$name", "$rows\n\n") if $rows ne '';
+			$last = $1 if $rows =~ /(.+)\z/;
+			pause(5);
+		} until $stopped;
+		$session->quit;
+	});
+}
+
+my @readers = map {
+	my $name = $_->name;
+	(   read_until_stopped("$name by the row", $_, 'AND id < (SELECT upto FROM feed_watermark)'),
+		read_until_stopped("$name naively",    $_, ''))
+} $standby, $subscriber;
+my @writers = map { repeat_until_enough("writer $_", \&write_transaction) } 1 .. $writers;
+push @writers, repeat_until_enough('updater', sub { run_in($_[0], $update); pause(5) });
+usleep(1_000_000 * $seconds / 2);
+
+my $session = connect_to($standby, 'asks');
+is($session->outcome('SELECT uuidv7_fast_watermark()'), '55000', 'on a standby the function is refused');
+my $below_row = 'FROM outbox WHERE id < (SELECT upto FROM feed_watermark)';
+my ($upto, $count) = split /\|/, run_in($session, "SELECT concat((SELECT upto FROM feed_watermark), '|', count(*)) $below_row");
+cmp_ok($count, '>', 10, "but the row is there, and $count rows below it");
+$session->quit;
+
+$primary->stop('immediate');
+$standby->promote;
+append_to_file($promoted, '');
+usleep(1_000_000 * $seconds / 2);
+append_to_file($enough, '');
+is(join("\n", map { $_->() } @writers), '', "$writers writers and one that updates the row have gone on, on the promoted server");
+
+# What was prepared and not finished, the last bound; the subscriber gets nothing more.
+my @prepared = split /\n/, $standby->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
+$standby->safe_psql('postgres', "COMMIT PREPARED '$_'") foreach @prepared;
+$standby->safe_psql('postgres', $update);
+$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION feed DISABLE');
+$subscriber->poll_query_until('postgres', 'SELECT bool_and(pid IS NULL) FROM pg_stat_subscription') or BAIL_OUT('the subscription goes on');
+append_to_file($stop, '');
+is(join("\n", map { $_->() } @readers), '', 'the readers have read on in their sessions, through the promotion');
+is($standby->safe_psql('postgres', "SELECT count(*) FROM outbox WHERE id < '$upto'"), $count, 'what the standby had below the row was all');
+
+# Of the rows that a server has below some bound, by the server that wrote them, those
+# that a reader has missed; what it saw too much: twice, or what never was there; and
+# those that came after a greater one.
+sub verdict
+{
+	my ($node, $reader, $condition) = @_;
+	my $name   = $node->name . " $reader";
+	my %server = map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT id, server FROM outbox WHERE $condition");
+	my @passes = split /\n\n/, slurp_file("$files/$name");
+	my @seen   = map { split /\n/ } @passes;
+	my %seen   = map { $_ => 1 } @seen;
+	my $missed = grep { !$seen{$_} } keys %server;
+	my $known  = grep { $server{$_} } keys %seen;
+	my $verdict = join '|', $missed, @seen - $known, scalar grep { $seen[$_] le $seen[ $_ - 1 ] } 1 .. $#seen;
+	my %passes;
+	$passes{ $server{ (split /\n/)[0] } // '' }++ foreach @passes;
+	note "$name: " . @seen . ' of ' . keys(%server) . " rows seen; missed, too many, out of order: $verdict; passes: "
+	  . join ', ', map { "$passes{$_} of rows of the $_" } sort keys %passes;
+	return ($verdict, $missed, \%passes);
+}
+note 'prepared transactions left at the end: ' . @prepared;
+foreach my $node ($standby, $subscriber)
+{
+	my $name = $node->name;
+	my ($verdict, undef, $passes) = verdict($node, 'by the row', $node == $standby ? 'true' : 'id < (SELECT upto FROM feed_watermark)');
+	is($verdict, '0|0|0', "the $name, by the row: each committed row once, in ascending order");
+	foreach my $writing ('primary', $node == $standby ? 'standby' : ())
+	{
+		cmp_ok($passes->{$writing} // 0, '>=', 10, "the $name, by the row: the row has let rows of the $writing through, again and again");
+	}
+	(undef, my $missed) = verdict($node, 'naively', 'true');
+	cmp_ok($missed, '>', 0, "the $name: the naive reader has missed rows");
+}
+unlike(slurp_file($_->logfile), qr/PANIC|TRAP/, 'no PANIC and no failed assertion: ' . $_->name) foreach $primary, $standby, $subscriber;
+$_->stop foreach $subscriber, $standby;
+done_testing();
