@@ -12,7 +12,7 @@ use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(connect_to run_in pause in_background);
+our @EXPORT = qw(connect_to run_in pause in_background verdict_on);
 
 sub connect_to
 {
@@ -55,6 +55,19 @@ sub in_background
 		_exit(0);
 	}
 	return sub { waitpid($pid, 0); return -e $complaint ? slurp_file($complaint) : $? ? "$name: status $?" : () };
+}
+
+# Of what a reader has seen, in its order, against all that was committed, as keys: the
+# rows that it has missed; those that it saw twice, or that never were there; and those
+# that came after a greater one.
+sub verdict_on
+{
+	my ($committed, @seen) = @_;
+	my %seen   = map { $_ => 1 } @seen;
+	my $missed = grep { !$seen{$_} } keys %$committed;
+	my $known  = grep { $committed->{$_} } keys %seen;
+	my $back   = grep { $seen[$_] le $seen[ $_ - 1 ] } 1 .. $#seen;
+	return ($missed, @seen - $known, $back);
 }
 
 1;

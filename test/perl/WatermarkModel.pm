@@ -1,4 +1,4 @@
-# A model of the low watermark's protocol, of which test/perl/StateSearch.pm goes
+# A model of the watermark's protocol, of which test/perl/StateSearch.pm goes
 # through every state that its interleavings reach.
 #
 # A state is a string of bytes, one for each variable.  A step of an actor is

@@ -365,21 +365,12 @@ my @ways = split /\n/, $node->safe_psql('postgres', 'SELECT DISTINCT way FROM fo
 is("@ways", join(' ', 'array', 'deferred trigger', 'exception', 'leader', 'procedure', 'row', 'savepoint', 'set', 'worker'),
 	'rows were committed that were made in every way');
 
-# Rows that a reader has missed, those that it has seen twice or that do not exist, and
-# those that came after a greater one.
 my %committed = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', 'SELECT id FROM followed');
 foreach my $name (sort keys %reader)
 {
-	my ($last, %seen) = ('');
-	my ($missed, $too_many, $back) = (0, 0, 0);
-	foreach my $id (split /\n/, slurp_file("$dir/seen.$name"))
-	{
-		$too_many++ if $seen{$id}++ || !$committed{$id};
-		$back++ if $id le $last;
-		$last = $id;
-	}
-	$missed = grep { !$seen{$_} } keys %committed;
-	note "$name: " . keys(%seen) . " rows seen, $missed missed, $too_many too many, $back out of order";
+	my @seen = split /\n/, slurp_file("$dir/seen.$name");
+	my ($missed, $too_many, $back) = verdict_on(\%committed, @seen);
+	note "$name: " . @seen . " rows seen, $missed missed, $too_many too many, $back out of order";
 	if ($name eq 'naive')
 	{
 		cmp_ok($missed, '>', 0, "the naive reader has missed rows: $missed of $rows");

@@ -169,32 +169,28 @@ append_to_file($stop, '');
 is(join("\n", map { $_->() } @readers), '', 'the readers have read on in their sessions, through the promotion');
 is($standby->safe_psql('postgres', "SELECT count(*) FROM outbox WHERE id < '$upto'"), $count, 'what the standby had below the row was all');
 
-# Of the rows that a server has below some bound, by the server that wrote them, those
-# that a reader has missed; what it saw too much: twice, or what never was there; and
-# those that came after a greater one.
+# What a reader saw, against the rows that its server has below some bound, by the server
+# that wrote them; and how many of its passes saw rows of which.
 sub verdict
 {
 	my ($node, $reader, $condition) = @_;
-	my $name   = $node->name . " $reader";
-	my %server = map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT id, server FROM outbox WHERE $condition");
-	my @passes = split /\n\n/, slurp_file("$files/$name");
-	my @seen   = map { split /\n/ } @passes;
-	my %seen   = map { $_ => 1 } @seen;
-	my $missed = grep { !$seen{$_} } keys %server;
-	my $known  = grep { $server{$_} } keys %seen;
-	my $verdict = join '|', $missed, @seen - $known, scalar grep { $seen[$_] le $seen[ $_ - 1 ] } 1 .. $#seen;
+	my $name    = $node->name . " $reader";
+	my %server  = map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT id, server FROM outbox WHERE $condition");
+	my @passes  = split /\n\n/, slurp_file("$files/$name");
+	my @seen    = map { split /\n/ } @passes;
+	my @verdict = verdict_on(\%server, @seen);
 	my %passes;
 	$passes{ $server{ (split /\n/)[0] } // '' }++ foreach @passes;
-	note "$name: " . @seen . ' of ' . keys(%server) . " rows seen; missed, too many, out of order: $verdict; passes: "
+	note "$name: " . @seen . ' of ' . keys(%server) . " rows seen; missed, too many, out of order: @verdict; passes: "
 	  . join ', ', map { "$passes{$_} of rows of the $_" } sort keys %passes;
-	return ($verdict, $missed, \%passes);
+	return ("@verdict", $verdict[0], \%passes);
 }
 note 'prepared transactions left at the end: ' . @prepared;
 foreach my $node ($standby, $subscriber)
 {
 	my $name = $node->name;
 	my ($verdict, undef, $passes) = verdict($node, 'by the row', $node == $standby ? 'true' : 'id < (SELECT upto FROM feed_watermark)');
-	is($verdict, '0|0|0', "the $name, by the row: each committed row once, in ascending order");
+	is($verdict, '0 0 0', "the $name, by the row: each committed row once, in ascending order");
 	foreach my $writing ('primary', $node == $standby ? 'standby' : ())
 	{
 		cmp_ok($passes->{$writing} // 0, '>=', 10, "the $name, by the row: the row has let rows of the $writing through, again and again");
