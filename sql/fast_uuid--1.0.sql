@@ -166,17 +166,6 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;
 COMMENT ON FUNCTION fast_uuid_stats() IS
 'statistics: random bytes fetched by this session, backward steps of the clock, what holds the watermark back, the horizon';
 
-CREATE FUNCTION fast_uuid_clock(
-  OUT resolution_ns integer, OUT coarse_resolution_ns integer, OUT clock_source text,
-  OUT synchronized boolean, OUT estimated_error interval, OUT maximum_error interval,
-  OUT session_lead interval, OUT instance_lead interval)
-RETURNS record
-AS 'MODULE_PATHNAME', 'fast_uuid_clock'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION fast_uuid_clock() IS
-'information about the clock: how fine it is, whether it is synchronized, and how far UUIDs are ahead of it';
-
 CREATE FUNCTION fast_uuid_reset_ordering()
 RETURNS void
 AS 'MODULE_PATHNAME', 'fast_uuid_reset_ordering'

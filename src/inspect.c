@@ -11,7 +11,6 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "in_flight.h"
-#include "inspect.h"
 #include "ordering.h"
 #include "ordering_durable.h"
 #include "ordering_instance.h"
@@ -75,8 +74,8 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 /*
  * An interval of so many microseconds.
  */
-Datum
-fuuid_interval_of_us(int64 us)
+static Datum
+interval_of_us(int64 us)
 {
 	Interval   *interval = palloc0(sizeof(Interval));
 
@@ -89,8 +88,8 @@ fuuid_interval_of_us(int64 us)
  * now; 0 where it is not, or where there is none.  Raises the errors of
  * fuuid_clock_read().
  */
-uint64
-fuuid_clock_lead_ns(const OrderingStats *stats)
+static uint64
+clock_lead_ns(const OrderingStats *stats)
 {
 	struct timespec now;
 	uint64		now_ns;
@@ -106,11 +105,11 @@ fuuid_clock_lead_ns(const OrderingStats *stats)
 static void
 fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
 {
-	uint64		lead_ns = fuuid_clock_lead_ns(stats);
+	uint64		lead_ns = clock_lead_ns(stats);
 
 	values[4] = Int64GetDatum(stats->backward_steps);
-	values[5] = fuuid_interval_of_us(lead_ns / FUUID_NS_PER_US);
-	values[6] = fuuid_interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) / FUUID_NS_PER_US);
+	values[5] = interval_of_us(lead_ns / FUUID_NS_PER_US);
+	values[6] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) / FUUID_NS_PER_US);
 	nulls[4] = nulls[5] = nulls[6] = false;
 }
 
@@ -133,7 +132,7 @@ fill_holder(Datum *values, bool *nulls)
 	}
 	if (holder.pid != 0)
 	{
-		values[8] = fuuid_interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
+		values[8] = interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
 		nulls[8] = false;
 	}
 }

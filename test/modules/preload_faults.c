@@ -1,7 +1,7 @@
 /*
  * preload_faults.c
- *	  Preloaded into a server (LD_PRELOAD): makes what the entropy sources
- *	  and fast_uuid_clock() call fail in one process, as a text says there.
+ *	  Preloaded into a server (LD_PRELOAD): makes what the entropy sources call
+ *	  fail in one process, as a text says there.
  *
  *	  path PATH		/dev/urandom leads to PATH
  *	  open ERRNO, fstat ERRNO, read ERRNO
@@ -14,14 +14,7 @@
  *	  rand N		RAND_bytes fails and queues N errors of OpenSSL
  *	  rand none		RAND_bytes finds no generator, as with a FIPS provider that
  *					cannot be loaded: what fails is OpenSSL itself
- *	  adjtimex ERRNO
- *					the call fails
- *	  adjtimex says STATE STATUS ESTERROR MAXERROR
- *					it returns that state, and these in its struct
- *	  coarse ERRNO	there is no coarse clock
  *	  no vdso		the vDSO has no getrandom, as before Linux 6.11
- *	  clocksource PATH
- *					the file with the name of the clock source leads to PATH
  *
  *	  own FAULT		strikes calls of fast_uuid.so alone, where the server itself
  *					would not survive it
@@ -47,13 +40,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/timex.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DEVICE			"/dev/urandom"
 #define WAITING_DEVICE	"/dev/random"
-#define CLOCK_SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define SHORT_READ		3
 
 /* After so many in a row the caller would never stop: end the test. */
@@ -165,8 +155,6 @@ redirect(const char *path)
 		return fault + 5;
 	if (strcmp(path, WAITING_DEVICE) == 0 && strncmp(fault, "random ", 7) == 0)
 		return fault + 7;
-	if (strcmp(path, CLOCK_SOURCE) == 0 && strncmp(fault, "clocksource ", 12) == 0)
-		return fault + 12;
 	return path;
 }
 
@@ -187,8 +175,6 @@ open(const char *path, int flags,...)
 	}
 	if (strcmp(path, WAITING_DEVICE) == 0)
 		return waiting_device_fd = REAL(open) (redirect(path), flags, mode);
-	if (strcmp(path, CLOCK_SOURCE) == 0)
-		return REAL(open) (redirect(path), flags, mode);
 	if (strcmp(path, DEVICE) != 0)
 		return REAL(open) (path, flags, mode);
 
@@ -355,31 +341,4 @@ RAND_bytes(unsigned char *buf, int num)
 		err_set_error(OPENSSL_LIB_RAND, OPENSSL_REASON, NULL);
 	}
 	return 0;
-}
-
-int
-adjtimex(struct timex *clock)
-{
-	int			state;
-	long long	esterror;
-	long long	maxerror;
-
-	if (clock->modes != 0)
-		end_test("adjtimex is to set the clock");
-	if (fails("adjtimex"))
-		return -1;
-	if (sscanf(injected_fault(), "adjtimex says %d %d %lld %lld",
-			   &state, &clock->status, &esterror, &maxerror) != 4)
-		return REAL(adjtimex) (clock);
-	clock->esterror = esterror;
-	clock->maxerror = maxerror;
-	return state;
-}
-
-int
-clock_getres(clockid_t clock, struct timespec *resolution)
-{
-	if (clock == CLOCK_REALTIME_COARSE && fails("coarse"))
-		return -1;
-	return REAL(clock_getres) (clock, resolution);
 }

@@ -68,17 +68,11 @@ SELECT is(cardinality(uuidv7_fast_array(size)), size, 'array of ' || size)
 SELECT is((SELECT count(DISTINCT id) FROM uuidv7_fast_set(size) AS id), size, 'set of ' || size)
   FROM unnest(ARRAY[0, 1, 255, 256, 257, 100000]::bigint[]) AS size;
 
-SELECT volatility_is(name, 'volatile') FROM unnest(ARRAY['uuidv7_fast_at', 'uuidv7_fast_array', 'uuidv7_fast_set', 'fast_uuid_clock']) AS name;
+SELECT volatility_is(name, 'volatile') FROM unnest(ARRAY['uuidv7_fast_at', 'uuidv7_fast_array', 'uuidv7_fast_set']) AS name;
 SELECT volatility_is(name, 'immutable') FROM unnest(ARRAY['uuidv7_fast_min', 'uuidv7_fast_max', 'uuidv7_fast_timestamp']) AS name;
 SELECT is_strict(name) FROM unnest(ARRAY['uuidv7_fast_min', 'uuidv7_fast_max', 'uuidv7_fast_timestamp']) AS name;
 SELECT function_privs_are('fast_uuid_benchmark', ARRAY['integer'], 'public', ARRAY[]::text[]);
 SELECT function_privs_are('fast_uuid_sources', ARRAY[]::text[], 'public', ARRAY['EXECUTE']);
-SELECT function_privs_are('fast_uuid_clock', ARRAY[]::text[], 'public', ARRAY['EXECUTE']);
-SELECT is(proargnames::text || proallargtypes::regtype[]::text,
-          '{resolution_ns,coarse_resolution_ns,clock_source,synchronized,estimated_error,maximum_error,session_lead,instance_lead}'
-          '{integer,integer,text,boolean,interval,interval,interval,interval}', 'the columns of fast_uuid_clock')
-  FROM pg_proc WHERE proname = 'fast_uuid_clock';
-SELECT is((SELECT count(*) FROM fast_uuid_clock()), 1::bigint, 'fast_uuid_clock has one row');
 SELECT is((SELECT prorows::bigint FROM pg_proc WHERE proname = 'fast_uuid_sources'), (SELECT count(*) FROM fast_uuid_sources()),
           'the planner knows the rows of fast_uuid_sources');
 SELECT is((SELECT prorows::bigint FROM pg_proc WHERE proname = 'fast_uuid_stats'), (SELECT count(*) FROM fast_uuid_stats()),

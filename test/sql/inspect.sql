@@ -1,4 +1,4 @@
--- What a DBA can see: sources, this session's statistics, the clock, the benchmark.
+-- What a DBA can see: sources, this session's statistics, the benchmark.
 \c -
 -- A build without OpenSSL says so, and has another default; all else is the same.
 CREATE TEMP VIEW sources AS
@@ -33,18 +33,6 @@ SELECT cardinality(uuidv7_fast_array(33, 'urandom'));
 SELECT kind, name, refills, bytes, backward_steps, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
   FROM fast_uuid_stats() WHERE name <> 'instance';
 
--- what the clock is worth; null is what this machine does not tell
-\c -
-SELECT resolution_ns BETWEEN 1 AND 999999 AS resolution,
-       coarse_resolution_ns BETWEEN resolution_ns AND 10000000 IS NOT FALSE AS coarse_resolution,
-       clock_source ~ '^[[:graph:]]+$' IS NOT FALSE AS clock_source,
-       num_nulls(synchronized, estimated_error, maximum_error) IN (0, 3) AS all_three_or_none,
-       (estimated_error >= '0' AND maximum_error >= '0') IS NOT FALSE AS errors,
-       session_lead, instance_lead >= '0' IS NOT FALSE AS instance_lead
-  FROM fast_uuid_clock();
-SELECT count(uuidv7_fast()) FROM generate_series(1, 1000);
-SELECT session_lead < interval '1 ms' AS no_lead FROM fast_uuid_clock();
-
 -- the benchmark: a row for each source, implementation and size
 SELECT array_agg(DISTINCT source) = (SELECT array_agg(name ORDER BY name) FROM fast_uuid_sources() WHERE available) AS all_sources,
        count(*) = 4 * count(DISTINCT (source, implementation)) AS four_sizes,
@@ -73,7 +61,6 @@ CREATE ROLE regress_fast_uuid_guest;
 SET ROLE regress_fast_uuid_guest;
 SELECT count(*) FROM fast_uuid_sources();
 SELECT count(*) FROM fast_uuid_stats();
-SELECT count(*) FROM fast_uuid_clock();
 SELECT count(*) FROM fast_uuid_benchmark(1);
 RESET ROLE;
 DROP ROLE regress_fast_uuid_guest;

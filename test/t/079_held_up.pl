@@ -50,7 +50,7 @@ my $set      = 'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000) AS id) AS ma
 my %held = (
 	hold_reset => [
 		[ $observe, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()' ],
-		[ $generate, $array, $set, 'SELECT count(*) FROM fast_uuid_stats()', 'SELECT fast_uuid_clock()' ]
+		[ $generate, $array, $set, 'SELECT count(*) FROM fast_uuid_stats()' ]
 	],
 	hold_observing => [
 		[$observe],
