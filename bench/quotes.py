@@ -251,5 +251,4 @@ ALLOWED = [
     ('doc/faq.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
     ('doc/faq.md', 'some 600 bytes for each process slot: 90 kB with 100 connections', 'InFlight of PG_CACHE_LINE_SIZE, and 4 bytes for each of 128 kept watermarks, for each of MaxBackends'),
     ('doc/faq.md', 'up to 4 kB', 'the default of fast_uuid.buffer_size'),
-    ('doc/performance.md', 'some 5 ns', 'clock_gettime(CLOCK_REALTIME_COARSE), which no experiment measures alone'),
 ]

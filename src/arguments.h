@@ -1,6 +1,6 @@
 /*
  * arguments.h
- *	  What the SQL-callable generators ask of their arguments.
+ *	  What the SQL-callable generators share.
  */
 #ifndef FUUID_ARGUMENTS_H
 #define FUUID_ARGUMENTS_H
@@ -10,6 +10,9 @@
 
 extern int	fuuid_source_by_name(Datum argument);
 extern void fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name);
+
+/* of generate.c */
+extern Datum fuuid_value_now(int source);
 
 /* Argument n, the index of a source: what it names, or where NULL the session's. */
 #define FUUID_GETARG_SOURCE(n) \

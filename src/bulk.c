@@ -1,9 +1,6 @@
 /*
  * bulk.c
  *	  The SQL-callable generators of many values.
- *
- *	  Values are made in chunks: one reading of the clock gives the nanosecond
- *	  of a chunk's first value, each further one has the next.
  */
 #include "postgres.h"
 
@@ -22,8 +19,8 @@
 #include "uuid_layout.h"
 
 /*
- * Values of one reading of the clock at most.  Each takes longer than 1 ns, so
- * that a chunk ends in the past.
+ * Values of an array for each reading of the clock.  Each takes longer than the 1 ns
+ * by which it is after the one before, so that the last ends in the past.
  */
 #define CHUNK_VALUES 256
 
@@ -34,46 +31,6 @@
 PG_FUNCTION_INFO_V1(uuidv7_fast_array);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set_support);
-
-/* Values of one reading of the clock. */
-typedef struct Chunk
-{
-	struct timespec next;		/* time of the next value */
-	uint32		left;			/* values that may still be taken */
-} Chunk;
-
-/*
- * Read the clock for a chunk and reserve its values, so many that the caller
- * takes at once.  False where they are not of the clock's time, which is behind
- * the latest value.
- */
-static bool
-chunk_begin(Chunk *chunk, int source, uint32 values)
-{
-	uint64		clock_ns;
-
-	chunk->left = values;
-	fuuid_clock_read(&chunk->next);
-	if (fuuid_clock_resolution > 1)
-		fuuid_clock_randomize_below_resolution(&chunk->next, fuuid_entropy_draw(source) >> FUUID_RANDOM_BITS);
-	clock_ns = fuuid_ns_of_time(&chunk->next);
-	fuuid_ordering_reserve(&chunk->next, values);
-	return fuuid_ns_of_time(&chunk->next) == clock_ns;
-}
-
-static inline void
-chunk_take(Chunk *chunk, int source, pg_uuid_t *uuid)
-{
-	uint64		random = fuuid_entropy_draw(source);
-
-	fuuid_uuid_encode(uuid->data, chunk->next.tv_sec, chunk->next.tv_nsec, random);
-	if (++chunk->next.tv_nsec == (long) FUUID_NS_PER_S)
-	{
-		chunk->next.tv_sec++;
-		chunk->next.tv_nsec = 0;
-	}
-	chunk->left--;
-}
 
 /*
  * uuidv7_fast_array(count integer, source text DEFAULT NULL) returns uuid[]
@@ -112,39 +69,27 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	end = next + count;
 	while (next < end)
 	{
-		Chunk		chunk;
+		uint32		left = Min(end - next, CHUNK_VALUES);
+		struct timespec now;
 
 		CHECK_FOR_INTERRUPTS();
-		(void) chunk_begin(&chunk, source, Min(end - next, CHUNK_VALUES));
-		while (chunk.left > 0)
-			chunk_take(&chunk, source, next++);
+		fuuid_clock_read(&now);
+		if (fuuid_clock_resolution > 1)
+			fuuid_clock_randomize_below_resolution(&now, fuuid_entropy_draw(source) >> FUUID_RANDOM_BITS);
+		fuuid_ordering_reserve(&now, left);
+		for (; left > 0; left--)
+		{
+			uint64		random = fuuid_entropy_draw(source);
+
+			fuuid_uuid_encode(next++->data, now.tv_sec, now.tv_nsec, random);
+			if (++now.tv_nsec == (long) FUUID_NS_PER_S)
+			{
+				now.tv_sec++;
+				now.tv_nsec = 0;
+			}
+		}
 	}
 	PG_RETURN_ARRAYTYPE_P(array);
-}
-
-typedef struct SetState
-{
-	int			source;			/* index of the one in the argument; -1: the session's */
-	int64		wanted;			/* values that are still to be returned */
-	Chunk		chunk;			/* unlike an array's, reserved value by value */
-	FuuidClockTick tick;		/* in which the clock was read for the chunk */
-	uint64		last_ns;		/* the backend's latest value, if it is this set's */
-} SetState;
-
-/*
- * May the set go on from its latest value, which then is the backend's, by a
- * nanosecond, without another reading of the clock?  Only as long as that would
- * tell the same: no other value came in between, which is known of this backend
- * alone; no reset either, after which this value would be taken for one from
- * before; and the clock is still in the same tick, hence did not step.
- */
-static bool
-set_goes_on(const SetState *state)
-{
-	return state->chunk.left > 0 &&
-		state->last_ns == fuuid_session_last_ns &&
-		fuuid_ordering_is_own() &&
-		fuuid_clock_in_tick(&state->tick);
 }
 
 /*
@@ -156,13 +101,11 @@ Datum
 uuidv7_fast_set(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *context;
-	SetState   *state;
-	int			source;
-	pg_uuid_t  *uuid;
+	int		   *source;			/* index of the one in the argument; -1: the session's */
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		source = PG_ARGISNULL(1) ? -1 : fuuid_source_by_name(PG_GETARG_DATUM(1));
+		int			named = PG_ARGISNULL(1) ? -1 : fuuid_source_by_name(PG_GETARG_DATUM(1));
 
 		fuuid_require_argument(fcinfo, 0, "count");
 		if (PG_GETARG_INT64(0) < 0)
@@ -171,34 +114,17 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 					 errmsg("argument \"count\" must not be negative")));
 
 		context = SRF_FIRSTCALL_INIT();
-		state = MemoryContextAllocZero(context->multi_call_memory_ctx, sizeof(SetState));
-		state->source = source;
-		state->wanted = PG_GETARG_INT64(0);
-		context->user_fctx = state;
+		context->max_calls = PG_GETARG_INT64(0);
+		source = MemoryContextAlloc(context->multi_call_memory_ctx, sizeof(int));
+		*source = named;
+		context->user_fctx = source;
 	}
 
 	context = SRF_PERCALL_SETUP();
-	state = context->user_fctx;
-	if (state->wanted == 0)
+	if (context->call_cntr == context->max_calls)
 		SRF_RETURN_DONE(context);
-	source = state->source >= 0 ? state->source : fuuid_source;
-
-	if (set_goes_on(state))
-		fuuid_session_last_ns++;
-	else
-	{
-		fuuid_clock_begin_tick(&state->tick);
-
-		/* Ahead of the clock, each value has to be held against the limit. */
-		if (chunk_begin(&state->chunk, source, 1))
-			state->chunk.left = CHUNK_VALUES;
-	}
-	state->last_ns = fuuid_session_last_ns;
-
-	uuid = palloc(sizeof(pg_uuid_t));
-	chunk_take(&state->chunk, source, uuid);
-	state->wanted--;
-	SRF_RETURN_NEXT(context, UUIDPGetDatum(uuid));
+	source = context->user_fctx;
+	SRF_RETURN_NEXT(context, fuuid_value_now(*source >= 0 ? *source : fuuid_source));
 }
 
 /*

@@ -37,17 +37,6 @@ extern void fuuid_clock_begin_process(bool anew);
 extern void fuuid_clock_fail(int clock_errno);
 extern void fuuid_clock_check_lead(uint64 lead_ns);
 
-/* A reading of the coarse clock, which moves by ticks of 1 to 10 ms. */
-typedef struct FuuidClockTick
-{
-#ifdef CLOCK_REALTIME_COARSE
-	struct timespec began;
-#else
-	char		unknown;
-#endif
-} FuuidClockTick;
-
-
 /*
  * Read the clock: time since 1970-01-01 UTC.  Raises an error where it does
  * not lie between 1970 and 2554.
@@ -69,34 +58,6 @@ fuuid_clock_check_end(uint64 last_ns, uint32 count)
 {
 	if (unlikely(last_ns > FUUID_CLOCK_END_NS - 1 - count))
 		fuuid_clock_fail(0);
-}
-
-/*
- * Remember the tick of the coarse clock, before the clock is read; and ask
- * later whether it still is the same: then that reading is at most a tick old,
- * and the clock did not step since.  A fifth of the price of a reading; where
- * there is no such clock the answer is no.
- */
-static inline void
-fuuid_clock_begin_tick(FuuidClockTick *tick pg_attribute_unused())
-{
-#ifdef CLOCK_REALTIME_COARSE
-	if (clock_gettime(CLOCK_REALTIME_COARSE, &tick->began) != 0)
-		tick->began.tv_nsec = -1;
-#endif
-}
-
-static inline bool
-fuuid_clock_in_tick(const FuuidClockTick *tick pg_attribute_unused())
-{
-#ifdef CLOCK_REALTIME_COARSE
-	struct timespec now;
-
-	return clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 &&
-		now.tv_nsec == tick->began.tv_nsec && now.tv_sec == tick->began.tv_sec;
-#else
-	return false;
-#endif
 }
 
 /*

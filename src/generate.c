@@ -58,6 +58,15 @@ value_now(int source)
 }
 
 /*
+ * The same for other files.
+ */
+Datum
+fuuid_value_now(int source)
+{
+	return value_now(source);
+}
+
+/*
  * uuidv7_fast() returns uuid
  *
  * From the source in fast_uuid.source.  A function of its own, and not the next

@@ -55,16 +55,6 @@ fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 }
 
 /*
- * Is the backend's latest value still its latest, whatever other backends did?
- */
-bool
-fuuid_ordering_is_own(void)
-{
-	return fuuid_ordering_alone ||
-		(fuuid_ordering_scope == FUUID_ORDERING_SESSION && fuuid_instance_is_epoch(fuuid_instance_own_epoch));
-}
-
-/*
  * How far a nanosecond leads the clock, which is returned too.  Raises an error where
  * that is more than an id of another generator may push it.
  */

@@ -29,7 +29,6 @@ extern bool fuuid_ordering_alone;
 
 extern void fuuid_ordering_set_scope(OrderingScope scope);
 extern void fuuid_ordering_reserve_shared(struct timespec *now, uint32 count);
-extern bool fuuid_ordering_is_own(void);
 extern void fuuid_ordering_advance_past(uint64 ns);
 extern void fuuid_ordering_reset(void);
 

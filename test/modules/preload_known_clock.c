@@ -3,12 +3,10 @@
  *	  LD_PRELOAD library: a wall clock that a test knows to the nanosecond.
  *
  *	  The file that the environment variable KNOWN_CLOCK_FILE names holds what it
- *	  shows, by how much each reading moves it on, and the ticks of the coarse
- *	  clock: where one began, and how long each is.  Then, if they are not 0, the
- *	  resolution that each of the two says it has, and the errno with which reading
- *	  it fails, or asking for its resolution; and how many readings still succeed
- *	  before.  Of the server's processes only those that generate UUIDs, and OpenSSL,
- *	  read these clocks.
+ *	  shows, and by how much each reading moves it on.  Then, if they are not 0, the
+ *	  resolution that it says it has, the errno with which reading it fails, or asking
+ *	  for the resolution, and how many readings still succeed before.  Of the server's
+ *	  processes only those that generate UUIDs, and OpenSSL, read this clock.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,12 +23,8 @@ typedef struct KnownClock
 {
 	int64_t		now_ns;
 	int64_t		reading_ns;
-	int64_t		tick_began_ns;
-	int64_t		tick_ns;
 	int64_t		resolution_ns;
-	int64_t		coarse_resolution_ns;
 	int64_t		errno_of_reading;
-	int64_t		errno_of_coarse_reading;
 	int64_t		errno_of_resolution;
 	int64_t		readings_left;
 } KnownClock;
@@ -55,15 +49,6 @@ known_clock(void)
 	return known;
 }
 
-/*
- * That one, where the clock is one of the two; else NULL.
- */
-static KnownClock *
-known_for(clockid_t clock)
-{
-	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? known_clock() : NULL;
-}
-
 /* errno, if it is not 0, as a call's result. */
 static int
 result_of(int64_t error)
@@ -78,7 +63,7 @@ int
 clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int	(*next) (clockid_t, struct timespec *);
-	KnownClock *known = known_for(clock);
+	KnownClock *known = clock == CLOCK_REALTIME ? known_clock() : NULL;
 	int64_t		ns;
 
 	if (known == NULL)
@@ -87,35 +72,28 @@ clock_gettime(clockid_t clock, struct timespec *now)
 			next = (int (*) (clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_gettime");
 		return next(clock, now);
 	}
-	if (clock == CLOCK_REALTIME)
-		ns = __atomic_fetch_add(&known->now_ns, known->reading_ns, __ATOMIC_SEQ_CST);
-	else
-	{
-		ns = __atomic_load_n(&known->now_ns, __ATOMIC_SEQ_CST);
+	ns = __atomic_fetch_add(&known->now_ns, known->reading_ns, __ATOMIC_SEQ_CST);
 
-		/* Readings may move the clock to before the tick. */
-		ns -= ((ns - known->tick_began_ns) % known->tick_ns + known->tick_ns) % known->tick_ns;
-	}
 	/* Also where it fails: what is in there must not be taken then. */
 	now->tv_sec = ns / NS_PER_S;
 	now->tv_nsec = ns % NS_PER_S;
-	if (clock == CLOCK_REALTIME && known->readings_left > 0)
+	if (known->readings_left > 0)
 	{
 		known->readings_left--;
 		return 0;
 	}
-	return result_of(clock == CLOCK_REALTIME ? known->errno_of_reading : known->errno_of_coarse_reading);
+	return result_of(known->errno_of_reading);
 }
 
 int
 clock_getres(clockid_t clock, struct timespec *resolution)
 {
 	static int	(*next) (clockid_t, struct timespec *);
-	KnownClock *known = known_for(clock);
+	KnownClock *known = clock == CLOCK_REALTIME ? known_clock() : NULL;
 	int64_t		ns = 0;
 
 	if (known != NULL)
-		ns = clock == CLOCK_REALTIME ? known->resolution_ns : known->coarse_resolution_ns;
+		ns = known->resolution_ns;
 	if (known != NULL && (ns != 0 || known->errno_of_resolution != 0))
 	{
 		resolution->tv_sec = ns / NS_PER_S;

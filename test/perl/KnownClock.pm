@@ -10,15 +10,12 @@ use Cwd qw(getcwd);
 use Fcntl qw(SEEK_SET);
 use PostgreSQL::Test::Utils;
 
-# The coarse clock of the system moves once in so many nanoseconds.
-our $tick = 4_000_000;
-
 # The clock of a node, which is started with it; %more: what set() takes.
 sub new
 {
 	my ($class, $node, %more) = @_;
 	my $file = $node->basedir . '/clock';
-	append_to_file($file, pack 'q10', 0, 0, 0, $tick, (0) x 6);
+	append_to_file($file, pack 'q6', (0) x 6);
 	open my $handle, '+<', $file or die "could not open: $!";
 	binmode $handle;
 	my $self = bless { file => $handle, steps => 0 }, $class;
@@ -33,15 +30,15 @@ sub fields
 {
 	my ($self) = @_;
 	sysseek($self->{file}, 0, SEEK_SET);
-	sysread($self->{file}, my $fields, 32) == 32 or die "could not read: $!";
-	return unpack 'q4', $fields;
+	sysread($self->{file}, my $fields, 16) == 16 or die "could not read: $!";
+	return unpack 'q2', $fields;
 }
 
 sub write
 {
 	my ($self, @fields) = @_;
 	sysseek($self->{file}, 0, SEEK_SET);
-	syswrite($self->{file}, pack 'q4', @fields, $tick) == 32 or die "could not write: $!";
+	syswrite($self->{file}, pack 'q2', @fields) == 16 or die "could not write: $!";
 	return;
 }
 
@@ -49,26 +46,17 @@ sub write
 sub put
 {
 	my ($self, $ns) = @_;
-	$self->write($ns, 0, $ns);
+	$self->write($ns, 0);
 	return;
 }
 
-# A step, of which the coarse clock knows at once; or time that passes.  Returns
-# what it shows then.
+# A step, or time that passes.  Returns what it shows then.
 sub step
 {
 	my ($self, $ns) = @_;
-	my ($now, $reading, $tick_began) = $self->fields;
-	$self->write($now + $ns, $reading, $tick_began + $ns);
+	my ($now, $reading) = $self->fields;
+	$self->write($now + $ns, $reading);
 	$self->{steps}++ if $ns < 0;
-	return $now + $ns;
-}
-
-sub pass
-{
-	my ($self, $ns) = @_;
-	my ($now, $reading, $tick_began) = $self->fields;
-	$self->write($now + $ns, $reading, $tick_began);
 	return $now + $ns;
 }
 
@@ -76,8 +64,8 @@ sub pass
 sub move
 {
 	my ($self, $ns) = @_;
-	my ($now, undef, $tick_began) = $self->fields;
-	$self->write($now, $ns, $tick_began);
+	my ($now) = $self->fields;
+	$self->write($now, $ns);
 	$self->{steps} = 9**9**9 if $ns < 0;    # each of them
 
 	return;
@@ -85,13 +73,11 @@ sub move
 
 # What else there is of it, as the module says; 0: as the system has it.
 my %place = (
-	now               => 0,
-	resolution        => 4,
-	coarse_resolution => 5,
-	fails             => 6,
-	coarse_fails      => 7,
-	resolution_fails  => 8,
-	readings_left     => 9);
+	now              => 0,
+	resolution       => 2,
+	fails            => 3,
+	resolution_fails => 4,
+	readings_left    => 5);
 
 sub set
 {
@@ -118,14 +104,6 @@ sub now
 {
 	my ($self) = @_;
 	return ($self->fields)[0];
-}
-
-# What the coarse clock shows.
-sub coarse
-{
-	my ($self) = @_;
-	my ($now, undef, $tick_began) = $self->fields;
-	return $now - ($now - $tick_began) % $tick;
 }
 
 1;

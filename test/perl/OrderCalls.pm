@@ -105,7 +105,7 @@ sub do_list
 	# The server finds that all sets have ended after it has gone through the list once more.
 	my $singles = grep { $_ == 0 } @lengths;
 	my @rows = (@{ list_rows(@lengths) }, $singles && $singles < @lengths ? [ [ $singles, 1, 0 ] ] : ());
-	return $self->generate('list of ' . @lengths, $session, sql => list_sql(@lengths), rows => \@rows, behind => 1);
+	return $self->generate('list of ' . @lengths, $session, sql => list_sql(@lengths), rows => \@rows);
 }
 
 # A set of which only the first rows are wanted: in FROM it is generated all the
@@ -131,7 +131,7 @@ sub do_limited
 		 rows    => $limit ? [ [ [ $count, 1, 0 ] ] ] : [],
 		 deliver => $rows)
 	  : (sql => "SELECT uuidv7_fast_set($count$argument) LIMIT $limit", rows => rows($rows));
-	return $self->generate("set in $where, LIMIT", $session, %how, behind => 1, @asked);
+	return $self->generate("set in $where, LIMIT", $session, %how, @asked);
 }
 
 # A statement that fails after some rows.
@@ -144,7 +144,7 @@ sub do_broken
 	  ? "SELECT concat(uuidv7_fast_set(300), left('', 1 / ($at - generate_series(1, 300))))"
 	  : "SELECT concat(uuidv7_fast(), left('', 1 / ($at - n))) FROM generate_series(1, 300) AS n";
 	my @rows = (@{ rows($at - 1) }, @{ rows(1, 0) });
-	return $self->generate("broken $kind", $session, sql => $sql, rows => \@rows, error => '22012', behind => $kind eq 'set');
+	return $self->generate("broken $kind", $session, sql => $sql, rows => \@rows, error => '22012');
 }
 
 # Generated in a subtransaction that is rolled back, as is the order it was under.
@@ -307,7 +307,6 @@ sub end_holding
 		'WITH HOLD', $session,
 		sql    => $sql,
 		rows   => $cursor ? [ rows_of_cursor($cursor, 1_000_000, 0) ] : [],
-		behind => 1,
 		stored => $cursor && $cursor->{stored});
 	my $committed = $session->{raw}{error} eq '';
 	$state->end($committed) if $open;
@@ -343,7 +342,6 @@ sub do_fetch
 		"cursor, $verb, $cursor->{kind}", $session,
 		sql     => "$verb $count FROM $name",
 		rows    => [ rows_of_cursor($cursor, $count, $shown) ],
-		behind  => $cursor->{kind} ne 'rows',
 		stored  => $cursor->{stored},
 		deliver => $stored ? $count : 0,
 		hidden  => !$shown);

@@ -117,11 +117,11 @@ sub tally
 	return;
 }
 
-# Run a statement; the clock meanwhile, as an interval (from another time, if that is
-# given), the SQLSTATE, or '', and its rows.
+# Run a statement; the clock meanwhile, as an interval, the SQLSTATE, or '', and its
+# rows.
 sub query
 {
-	my ($self, $session, $sql, $from) = @_;
+	my ($self, $session, $sql) = @_;
 	my $before = $self->{clock}->now;
 	my @rows  = split /\n/, $session->{raw}->query($sql);
 	my $after = $self->{clock}->now;
@@ -129,7 +129,7 @@ sub query
 	my @shown = @rows > 2 ? ($rows[0], '...', $rows[-1]) : @rows;
 	s/^(.{74}).*(.{36})$/$1 ... $2/ foreach @shown;
 	$self->log("session $self->{acting}: $sql: @shown $state");
-	return ([ min($from // $before, $before, $after), max($before, $after) ], $state, @rows);
+	return ([ min($before, $after), max($before, $after) ], $state, @rows);
 }
 
 # The same where the SQLSTATE, or '', must be the expected one; its rows.
@@ -200,7 +200,7 @@ sub check_order
 # [ids, ids of one reservation, shown]: a row is shown where all of its calls could
 # be carried out.
 #   sql, rows, ordering (if not that of the session), error (that the statement ends
-#   with), behind (rows may be by the coarse clock), shift (nanoseconds).
+#   with), shift (nanoseconds).
 # Returns the nanosecond of each id that was not shown, as an interval.
 sub generate
 {
@@ -215,8 +215,7 @@ sub generate
 	my $limit    = $self->in_force($session, 'max_clock_lead');
 	my $entered  = $order->{entered};
 
-	my $from = $how{behind} && $ordering eq 'session' ? $self->{clock}->coarse : undef;
-	my ($clock, $result, @rows) = $self->query($session, $how{sql}, $from);
+	my ($clock, $result, @rows) = $self->query($session, $how{sql});
 	my @later = $how{deliver} && !$result ? splice @rows : ();
 
 	$model->arrive($order, $ordering) if @{ $how{rows} };

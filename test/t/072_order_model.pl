@@ -76,11 +76,11 @@ my @found = (
 		[ 0, 'single', '', 1 ], [ 1, 'reset' ], [ 0, 'observe', 5_000_000, 0, 1 ], [ 0, 'in_order', 'instance' ] ],
 	'a reset, a row of a set, and the clock steps backwards' => [
 		[ 0, 'control', 'BEGIN', '' ], [ 0, 'declare', 'c', 'list', 300 ], [ 0, 'in_order', 'instance' ],
-		[ 0, 'clock', 'pass', 300 ], [ 0, 'fetch', 'FETCH', 'c', 1 ], [ 1, 'reset' ], [ 0, 'fetch', 'FETCH', 'c', 1 ],
+		[ 0, 'clock', 'step', 300 ], [ 0, 'fetch', 'FETCH', 'c', 1 ], [ 1, 'reset' ], [ 0, 'fetch', 'FETCH', 'c', 1 ],
 		[ 0, 'clock', 'step', -$hour ], [ 0, 'in_order', 'session' ] ],
 	'a step while a lead is known that is over' => [
 		[ 1, 'single', '', 1 ], [ 1, 'clock', 'step', -$hour ], [ 1, 'single', '', 1 ],
-		[ 1, 'clock', 'pass', 2 * $hour ], [ 2, 'watermark' ], [ 1, 'clock', 'step', -$hour ], [ 1, 'single', '', 1 ] ],
+		[ 1, 'clock', 'step', 2 * $hour ], [ 2, 'watermark' ], [ 1, 'clock', 'step', -$hour ], [ 1, 'single', '', 1 ] ],
 	'a step that is first seen when a UUID is observed' => [
 		[ 1, 'set', 'max_clock_lead', 3 * 3_600_000, 'SET', 0 ], [ 1, 'single', '', 1 ], [ 1, 'clock', 'step', -$hour ],
 		[ 1, 'observe', 2 * $hour, 0, 1 ], [ 1, 'single', '', 1 ] ]);

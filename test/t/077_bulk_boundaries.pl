@@ -74,8 +74,7 @@ sub expected
 	while (@ns < $count)
 	{
 		my $first = $reading > $last ? $reading : $last + 1;
-		my $take  = $first == $reading || $from_one->{behind} ? $from_one->{count} : 1;
-		$take = $count - @ns if $take > $count - @ns;
+		my $take  = $from_one < $count - @ns ? $from_one : $count - @ns;
 		push @ns, $first .. $first + $take - 1;
 		$last = $ns[-1];
 		$reading += $move;
@@ -88,12 +87,8 @@ foreach my $ordering ('session', 'instance')
 	rows("SET fast_uuid.ordering = '$ordering'");
 	foreach my $way (sort keys %ways)
 	{
-		# A set reads the clock for each row where others have a say, and where it
-		# is behind; an array for each chunk.
-		my $from_one = {
-			count  => $way ne 'array' && $ordering eq 'instance' ? 1 : $chunk,
-			behind => $way eq 'array'
-		};
+		# A set reads the clock for each row, an array for each chunk.
+		my $from_one = $way eq 'array' ? $chunk : 1;
 		foreach my $move (@moves)
 		{
 			my ($wrong, $wrong_next) = ('', '');
