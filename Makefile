@@ -78,7 +78,7 @@ ifeq ($(wildcard $(includedir_server)/postgres.h),)
 	$(no_server_headers)
 endif
 
-src/entropy_openssl.o: | openssl-headers
+src/entropy_openssl.o src/entropy_openssl.bc: | openssl-headers
 openssl-headers: | server-headers
 ifneq ($(WITH_OPENSSL),no)
 	@echo '#include <openssl/rand.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \

@@ -17,6 +17,11 @@ system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'WITH_OPENSSL=no', 'P
 my ($symbols) = run_command([ 'nm', '-D', "$build/fast_uuid.so" ]);
 unlike($symbols, qr/RAND_bytes/, 'the library does not call OpenSSL');
 
+# To go on with OpenSSL is to build again, also what JIT inlines, which make may build first.
+command_fails_like([ 'make', '-C', $build, "src/entropy_openssl.$_", 'CC=gcc -nostdinc', 'PG_CONFIG=pg_config' ],
+	qr/apt install libssl-dev;.*make WITH_OPENSSL=no/, "entropy_openssl.$_ without OpenSSL's headers: what to install, or how to do without")
+  foreach 'o', 'bc';
+
 my $node = PostgreSQL::Test::Cluster->new('without_openssl');
 $node->init;
 $node->start;
