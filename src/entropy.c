@@ -9,6 +9,12 @@
 #include "lib/stringinfo.h"
 #include "settings.h"
 
+#ifdef __linux__
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 /* A session that makes a single id must not pay for 512. */
 #define FIRST_FILL_WORDS	8
 
@@ -79,6 +85,28 @@ fuuid_entropy_errno_reason(const char *what)
 
 	snprintf(reason, sizeof(reason), "%s failed: %m.", what);
 	return reason;
+}
+
+/*
+ * Has the kernel's random number generator been seeded?  Early after booting it may
+ * not be; then OpenSSL would wait in the kernel, where no cancel request reaches it,
+ * and /dev/urandom delivers what can be guessed.  Where the kernel cannot be asked
+ * the answer is yes.  False sets *why.
+ */
+bool
+fuuid_entropy_kernel_seeded(const char **why pg_attribute_unused())
+{
+#ifdef __linux__				/* other kernels wait until they have booted */
+	static bool seeded = false;
+
+	if (!seeded && syscall(SYS_getrandom, NULL, 0, GRND_NONBLOCK) != 0 && errno == EAGAIN)
+	{
+		*why = FUUID_KERNEL_NOT_SEEDED;
+		return false;
+	}
+	seeded = true;
+#endif
+	return true;
 }
 
 /*

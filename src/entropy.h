@@ -115,6 +115,9 @@ extern EntropyStats fuuid_entropy_stats(int source);
 
 extern const char *fuuid_entropy_errno_reason(const char *what);
 
+#define FUUID_KERNEL_NOT_SEEDED	"The kernel's random number generator is not seeded yet."
+extern bool fuuid_entropy_kernel_seeded(const char **why);
+
 /*
  * Draw 64 random bits from a source (index into fuuid_entropy_sources, or
  * FUUID_ENTROPY_UNKNOWN).  The

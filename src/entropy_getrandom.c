@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "entropy.h"
-#include "kernel_pool.h"
 #include "settings.h"
 
 #if defined(__linux__)
@@ -107,7 +106,7 @@ getrandom_fill(uint8 *buf, size_t len, const char **why)
 			continue;
 		if (got <= 0)
 		{
-			*why = got < 0 && errno == EAGAIN ? FUUID_KERNEL_POOL_NOT_SEEDED :
+			*why = got < 0 && errno == EAGAIN ? FUUID_KERNEL_NOT_SEEDED :
 				fuuid_entropy_errno_reason("getrandom");
 			return false;
 		}

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "entropy.h"
-#include "kernel_pool.h"
 
 #ifdef FUUID_WITH_OPENSSL
 #define OPENSSL_SUPPRESS_DEPRECATED /* RAND_get_rand_method(), still the only answer */
@@ -80,7 +79,7 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 {
 	bool		filled;
 
-	if (!fuuid_kernel_pool_seeded(why))
+	if (!fuuid_entropy_kernel_seeded(why))
 		return false;
 
 	clear_errors();

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "entropy.h"
-#include "kernel_pool.h"
 #include "storage/fd.h"
 
 #ifdef __linux__
@@ -47,7 +46,7 @@ check_device(int stat_result, const struct stat *st, const char **why)
 		return false;
 	}
 #endif
-	return fuuid_kernel_pool_seeded(why);
+	return fuuid_entropy_kernel_seeded(why);
 }
 
 static bool

@@ -7,7 +7,6 @@
 #include "access/parallel.h"
 #include "entropy.h"
 #include "entropy_xorshift.h"
-#include "kernel_pool.h"
 #include "utils/timestamp.h"
 
 static XorshiftGenerator unseeded;
@@ -60,7 +59,7 @@ start(XorshiftGenerator *generator, const char **why)
 		{
 			if ((fuuid_entropy_getrandom.fill == NULL ||
 				 !fuuid_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why)) &&
-				!(fuuid_kernel_pool_seeded(why) && pg_strong_random(&first, sizeof(first))))
+				!(fuuid_entropy_kernel_seeded(why) && pg_strong_random(&first, sizeof(first))))
 				return false;
 		} while (first.s[0] == 0 && first.s[1] == 0);
 	}

@@ -9,8 +9,6 @@
  *	  read short	reads of it deliver 3 bytes, some are interrupted
  *	  read part		the first read of it delivers 3 bytes, the next fail
  *	  read end		reads of it find its end
- *	  random PATH	/dev/random leads to PATH
- *	  random		it is not ready, as before the kernel's generator is seeded
  *	  rand N		RAND_bytes fails and queues N errors of OpenSSL
  *	  rand none		RAND_bytes finds no generator, as with a FIPS provider that
  *					cannot be loaded: what fails is OpenSSL itself
@@ -33,7 +31,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/poll.h>			/* by the C library's, poll() reads nothing there */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,7 +40,6 @@
 #include <unistd.h>
 
 #define DEVICE			"/dev/urandom"
-#define WAITING_DEVICE	"/dev/random"
 #define SHORT_READ		3
 
 /* After so many in a row the caller would never stop: end the test. */
@@ -60,14 +56,12 @@
 
 extern const char *injected_fault(void);
 extern void inject(const char *fault);
-extern int	poll(struct pollfd *fds, unsigned long count, int timeout);
 extern int	RAND_bytes(unsigned char *buf, int num);
 
 static char fault_text[256];
 static pid_t fault_owner;		/* the process that it is for */
 
 static int	device_fd = -1;
-static int	waiting_device_fd = -1;
 static unsigned int reads;		/* since the device was opened */
 static unsigned int interrupts; /* in a row */
 
@@ -153,8 +147,6 @@ redirect(const char *path)
 
 	if (strcmp(path, DEVICE) == 0 && strncmp(fault, "path ", 5) == 0)
 		return fault + 5;
-	if (strcmp(path, WAITING_DEVICE) == 0 && strncmp(fault, "random ", 7) == 0)
-		return fault + 7;
 	return path;
 }
 
@@ -173,8 +165,6 @@ open(const char *path, int flags,...)
 		mode = va_arg(args, int);
 		va_end(args);
 	}
-	if (strcmp(path, WAITING_DEVICE) == 0)
-		return waiting_device_fd = REAL(open) (redirect(path), flags, mode);
 	if (strcmp(path, DEVICE) != 0)
 		return REAL(open) (path, flags, mode);
 
@@ -204,19 +194,7 @@ close(int fd)
 {
 	if (fd == device_fd)
 		device_fd = -1;
-	if (fd == waiting_device_fd)
-		waiting_device_fd = -1;
 	return REAL(close) (fd);
-}
-
-int
-poll(struct pollfd *fds, unsigned long count, int timeout)
-{
-	if (count != 1 || fds->fd != waiting_device_fd || strcmp(injected_fault(), "random") != 0)
-		return REAL(poll) (fds, count, timeout);
-	if (timeout != 0)
-		end_test("the poll of " WAITING_DEVICE " waits");
-	return 0;
 }
 
 int
