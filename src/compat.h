@@ -58,6 +58,13 @@
 #define FUUID_SEGMENT_INIT_ARGS	void *segment
 #endif
 
+/* Schema of an extension; before 17 nobody needs it. */
+#if PG_VERSION_NUM >= 170000
+#define FUUID_EXTENSION_SCHEMA(extension) get_extension_schema(extension)
+#else
+#define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
+#endif
+
 /* Number of a process, and of the transaction that it runs; moved in 17. */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_PROC_NUMBER(proc) GetNumberFromPGProc(proc)

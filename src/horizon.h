@@ -27,7 +27,7 @@ typedef struct HorizonValue
 extern Oid	fuuid_horizon_find(void);
 extern HorizonValue fuuid_horizon_peek(Oid sequence);
 extern bool fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait);
-extern bool fuuid_horizon_lock_and_read(Horizon *horizon, Oid sequence, bool wait, HorizonValue *value, bool *believed);
+extern HorizonValue fuuid_horizon_read(const Horizon *horizon);
 extern void fuuid_horizon_write(const Horizon *horizon, HorizonValue value);
 extern void fuuid_horizon_unlock(const Horizon *horizon);
 

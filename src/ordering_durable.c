@@ -32,7 +32,14 @@
 /* How far a horizon is ahead of a clock that is right: an observed UUID adds to it. */
 #define REACH_NS	(2 * STRIDE_NS)
 
+/* How far ahead of the clock a horizon may be that setval() has set, whoever called it. */
+#define RESTORED_LEAD_NS (60 * FUUID_NS_PER_S)
+
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
+#define SUPPORTED	true
+#else
+#define SUPPORTED	false
+#endif
 
 /* The sequence of this database; to be found. */
 static Oid	sequence = InvalidOid;
@@ -75,12 +82,17 @@ find_sequence(void)
 }
 
 /*
- * Raise an error where durable order cannot be had: during recovery, outside of a
- * transaction, or where the sequence is missing.
+ * Raise an error where durable order cannot be had: before 17, during recovery,
+ * outside of a transaction, or where the sequence is missing.
  */
-void
-fuuid_durable_require(void)
+static void
+require(void)
 {
+	if (!SUPPORTED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ordering \"durable\" requires PostgreSQL 17 or later"),
+				 errhint("Lower \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"instance\" or \"session\".")));
 	if (!IsTransactionState())
 		ereport(ERROR,
 				(errcode(ERRCODE_NO_ACTIVE_SQL_TRANSACTION),
@@ -96,8 +108,8 @@ fuuid_durable_require(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ordering \"durable\" requires sequence \"%s\" of extension \"fast_uuid\"", FUUID_HORIZON_NAME),
-				 errdetail("The sequence does not exist, is not a member of the extension, or is not owned by a superuser."),
-				 errhint("Restore the sequence or its owner, or drop and re-create the extension, which discards the horizon.")));
+				 errdetail("The extension has no such sequence in its schema."),
+				 errhint("Restore the sequence, or drop and re-create the extension, which discards the horizon.")));
 	fuuid_shared_require();
 }
 
@@ -135,45 +147,33 @@ is_foreign(HorizonValue value)
 }
 
 /*
- * Where others than superusers may call setval(), they do not move the time of the
- * whole instance ahead by it; nobody moves it beyond what there is.
+ * The instance begins after what setval() has set, which need not have been a
+ * superuser: that moves the time of all by a minute at most.
  */
 static void
-check_foreign(HorizonValue value, bool believed)
+check_restored(HorizonValue value)
 {
 	uint64		clock_ns = read_clock_ns();
-	uint64		horizon_ns = ns_of(value);
 
-	if (believed)
-	{
-		if (horizon_ns > FUUID_CLOCK_END_NS - REACH_NS)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
-					 errmsg("horizon of ordering \"durable\" is out of range"),
-					 errdetail("Sequence \"%s\" holds a time after the year 2554.", FUUID_HORIZON_NAME),
-					 errhint("Call fast_uuid_reset_ordering() with ordering \"durable\" in force.")));
-		return;
-	}
-	if (horizon_ns <= clock_ns + STRIDE_NS)
+	if (value.life != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("horizon of ordering \"durable\" is too far ahead of the clock"),
-			 errdetail("The horizon is " UINT64_FORMAT " ms ahead of the clock. It was set by setval(), "
-					   "which a role other than a superuser may call on the sequence.",
-					   (horizon_ns - clock_ns) / FUUID_NS_PER_MS),
-			 errhint("If the value is correct, revoke the UPDATE privilege on sequence \"%s\", and membership in "
-					 "\"pg_write_all_data\", from such roles. Otherwise, call fast_uuid_reset_ordering() with ordering "
-					 "\"durable\" in force.", FUUID_HORIZON_NAME)));
+			 errdetail("It was set by setval(), as a restored dump does, and is " UINT64_FORMAT " ms ahead; the limit is "
+					   UINT64_FORMAT " ms.",
+					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS, RESTORED_LEAD_NS / FUUID_NS_PER_MS),
+			 errhint("If the clock is wrong, correct it. To continue from the horizon, call fast_uuid_observe() with "
+					 "uuidv7_fast_max() of it, with ordering \"durable\" in force. To give up the order with UUIDs "
+					 "ahead of the clock, set sequence \"%s\" to the present time with setval().",
+					 FUUID_HORIZON_NAME)));
 }
 
 /*
  * Learn how far values may be handed out, after moving the horizon to a stride
  * beyond this nanosecond, if it is less than half a stride ahead; without wait not
  * while another backend is at it.  False where the nanosecond, which was reserved
- * in this epoch, does not count: there was a horizon to begin after, or a reset,
- * whose end is not waited for here, because under the lock no cancel would be
- * answered.
+ * in this epoch, does not count: there was a horizon to begin after, or a reset.
  */
 static bool
 move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
@@ -182,26 +182,18 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 	HorizonValue found;
 	uint64		horizon_ns;
 	bool		foreign;
-	bool		believed;
 	bool		counts;
 
 	/* Dropped at this moment, of which forget_sequence() was told; or it can do without. */
-	if (!fuuid_horizon_lock_and_read(&horizon, locked, wait, &found, &believed))
+	if (!fuuid_horizon_lock(&horizon, locked, wait))
 		return !wait;
-	foreign = is_foreign(found);
+	found = fuuid_horizon_read(&horizon);
 	horizon_ns = ns_of(found);
+	foreign = is_foreign(found) && horizon_ns >= last_ns;
 	if (foreign)
-		check_foreign(found, believed);
+		check_restored(found);
 	fuuid_clock_check_end(Max(last_ns, horizon_ns), REACH_NS);
-	counts = fuuid_instance_is_epoch(epoch);
-	if (foreign)
-	{
-		uint64		latest_ns;
-
-		counts = counts && fuuid_instance_raise(horizon_ns, epoch, &latest_ns);
-		if (counts)
-			last_ns = Max(last_ns, latest_ns);
-	}
+	counts = !foreign || fuuid_instance_raise(horizon_ns, epoch, &last_ns);
 	FUUID_TEST_POINT("horizon_read");
 	counts = counts && fuuid_instance_is_epoch(epoch);
 	if (counts)
@@ -228,24 +220,20 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 static void
 wait_for_clock(Oid found)
 {
-	uint64		began_ns = fuuid_clock_monotonic_ns();
-	uint64		longest_ns = 0;
+	uint64		until_ns = fuuid_clock_monotonic_ns() + REACH_NS;
 
 	for (;;)
 	{
 		HorizonValue value = fuuid_horizon_peek(found);
 		uint64		clock_ns = read_clock_ns();
 		uint64		lead_ns = ns_of(value) > clock_ns ? ns_of(value) - clock_ns : 0;
-		uint64		waited_ns = fuuid_clock_monotonic_ns() - began_ns;
-
-		if (longest_ns == 0)
-			longest_ns = lead_ns;
+		uint64		monotonic_ns = fuuid_clock_monotonic_ns();
 
 		/* Another backend may have begun; or it was a backward step. */
-		if (!is_foreign(value) || lead_ns == 0 || lead_ns > REACH_NS || waited_ns >= longest_ns)
+		if (!is_foreign(value) || lead_ns == 0 || lead_ns > REACH_NS || monotonic_ns >= until_ns)
 			break;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 Min(lead_ns, longest_ns - waited_ns) / FUUID_NS_PER_MS + 1, PG_WAIT_EXTENSION);
+						 Min(lead_ns, until_ns - monotonic_ns) / FUUID_NS_PER_MS + 1, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -275,7 +263,7 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 	if (is_well_covered(last_ns, epoch))
 		return true;
 	CHECK_FOR_INTERRUPTS();
-	fuuid_durable_require();
+	require();
 
 	/* From here on each opening of the sequence may let this backend forget it. */
 	found = sequence;
@@ -285,23 +273,13 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 }
 
 /*
- * The same for a bound that nothing later may be below: where this database has a
- * horizon, or its sequence and durable order in force; else true.
- */
-bool
-fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch, bool in_force)
-{
-	if (covered_ns == 0 && (!find_sequence() || (!in_force && fuuid_durable_horizon() == 0)))
-		return true;
-	return fuuid_durable_cover(last_ns, epoch);
-}
-
-/*
  * fuuid_ordering_reserve() in the order that outlives the server.
  */
 void
 fuuid_durable_reserve(struct timespec *now, uint32 count)
 {
+	if (!SUPPORTED)
+		require();
 	fuuid_instance_reserve(now, count);
 	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)) &&
 		   !fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
@@ -331,7 +309,7 @@ fuuid_durable_reset(void)
 
 	for (;;)
 	{
-		fuuid_durable_require();
+		require();
 		if (!fuuid_horizon_lock(&horizon, sequence, true))
 			continue;
 		if (fuuid_instance_try_reset())
@@ -344,47 +322,3 @@ fuuid_durable_reset(void)
 	write_horizon(&horizon, read_clock_ns() + STRIDE_NS);
 	fuuid_horizon_unlock(&horizon);
 }
-
-#else							/* !FUUID_HAVE_NAMED_SEGMENTS */
-
-void
-fuuid_durable_require(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("ordering \"durable\" requires PostgreSQL 17 or later"),
-			 errhint("Lower \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"instance\" or \"session\".")));
-}
-
-void
-fuuid_durable_reserve(struct timespec *now pg_attribute_unused(), uint32 count pg_attribute_unused())
-{
-	fuuid_durable_require();
-}
-
-bool
-fuuid_durable_cover(uint64 last_ns pg_attribute_unused(), uint64 epoch pg_attribute_unused())
-{
-	fuuid_durable_require();
-	return false;
-}
-
-bool
-fuuid_durable_cover_if_used(uint64 last_ns pg_attribute_unused(), uint64 epoch pg_attribute_unused(),
-							bool in_force pg_attribute_unused())
-{
-	return true;
-}
-
-int64
-fuuid_durable_horizon(void)
-{
-	return 0;
-}
-
-void
-fuuid_durable_reset(void)
-{
-	fuuid_durable_require();
-}
-#endif							/* FUUID_HAVE_NAMED_SEGMENTS */

@@ -7,10 +7,8 @@
 
 #include <time.h>
 
-extern void fuuid_durable_require(void);
 extern void fuuid_durable_reserve(struct timespec *now, uint32 count);
 extern bool fuuid_durable_cover(uint64 last_ns, uint64 epoch);
-extern bool fuuid_durable_cover_if_used(uint64 last_ns, uint64 epoch, bool in_force);
 extern int64 fuuid_durable_horizon(void);
 extern void fuuid_durable_reset(void);
 

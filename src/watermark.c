@@ -54,7 +54,7 @@ compute(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
 	uint64		last_ns;
 
 	if (!fuuid_instance_raise_to_clock(epoch, &last_ns) ||
-		!fuuid_durable_cover_if_used(last_ns, epoch, fuuid_ordering_scope == FUUID_ORDERING_DURABLE))
+		(fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(last_ns, epoch)))
 		return false;
 	FUUID_TEST_POINT("watermark");
 	*limit_ns = last_ns + 1;

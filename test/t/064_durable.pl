@@ -25,10 +25,10 @@ if (!new_durable_node())
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	next_life('fast', 0);
 	refused("SELECT $_", $refusal, $_)
-	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)',
+	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()',
 	  'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
 	refused("RESET fast_uuid.ordering; SET fast_uuid.required_ordering = 'durable'; SELECT uuidv7_fast()", $refusal, 'required durable order');
-	is(outcome('SELECT uuidv7_fast_at(now()) IS NOT NULL; SELECT uuidv7_fast_watermark() IS NOT NULL'), "t\nt", 'what has another order works');
+	is(outcome('SELECT uuidv7_fast_at(now()) IS NOT NULL'), 't', 'what has no order works');
 	is(stats('horizon IS NULL'), 't', 'there is no horizon');
 	$node->stop;
 	done_testing();
@@ -147,13 +147,13 @@ $node->reload;
 foreach my $way (@ways)
 {
 	ids("SET fast_uuid.ordering = 'instance'; " . observe("horizon + interval '1 min'"));
-	my $watermark = $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
+	my ($watermark) = ids('SELECT uuidv7_fast_watermark()');
 	is(stats("horizon >= uuidv7_fast_timestamp('$watermark', true) + interval '0.5 s'"), 't', "$way, watermark: the horizon covers it");
 	exceed("$way, watermark", $watermark);
 	next_life($way, 3600);
 	exceed("$way, watermark, in the next life", ids('SELECT uuidv7_fast()'));
 	next_life($way, 3600);
-	exceed("$way, watermark, the first thing in a life", $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()'));
+	exceed("$way, watermark, the first thing in a life", ids('SELECT uuidv7_fast_watermark()'));
 }
 
 # One in a database that has not generated yet, under an order that is ahead.
@@ -295,7 +295,7 @@ $node->stop;
 	local $behind = 0;
 	my $end   = 18_446_744_073;
 	my $range = qr/ERROR:  22008: time out of range for a generated UUID/;
-	my $horizon_range = qr/ERROR:  22008: horizon of ordering "durable" is out of range\n.*HINT:  Call fast_uuid_reset_ordering\(\) with/s;
+	my $too_far_ahead = qr/ERROR:  55000: horizon of ordering "durable" is too far ahead of the clock/;
 	$database = 'postgres';
 	$node->init;
 	freeze_clock_at($node, $end - 10);
@@ -324,7 +324,7 @@ $node->stop;
 		set_clock_offset($node, '+0');
 		begin_life($node);
 		$node->safe_psql('postgres', "SELECT setval('fast_uuid_horizon', $us)");
-		refused("SELECT $_", $horizon_range, "a horizon of $us, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+		refused("SELECT $_", $too_far_ahead, "a horizon of $us, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
 		is($node->safe_psql('postgres', 'SELECT last_value FROM fast_uuid_horizon'), $us, "a horizon of $us: is kept");
 		is(outcome("SET fast_uuid.ordering = 'instance'; $near"), 't', "a horizon of $us: harms no other order");
 		is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", "a horizon of $us: a reset leads out");

@@ -18,6 +18,16 @@ use Lives;
 require_fake_clock();
 
 my @ways = ('fast', 'immediate', 'SIGKILL');
+
+sub write_page
+{
+	my ($file, $page) = @_;
+	open my $out, '>:raw', $file or die "could not write $file: $!";
+	print $out $page;
+	close $out or die "could not write $file: $!";
+	return;
+}
+
 new_durable_node() or plan(skip_all => 'durable order requires PostgreSQL 17 or later');
 exceed('the first life', ids('SELECT uuidv7_fast()'));
 $node->safe_psql('postgres', 'CREATE DATABASE template');
@@ -69,20 +79,23 @@ foreach my $databases ([ 'other', 'file_copy', 'wal_log' ], [ 'wal_log', 'file_c
 }
 
 # Without its sequence, and created again.
-my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_uuid_horizon" of extension "fast_uuid"\n.*HINT:  Restore the sequence or its owner, or drop and re-create the extension/s;
+my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_uuid_horizon" of extension "fast_uuid"\n.*HINT:  Restore the sequence, or drop and re-create the extension/s;
 {
 	local $database = 'other';
 	my $session = session();
 	exceed('an existing session', $session->query_safe('SELECT uuidv7_fast()'));
 	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid DROP SEQUENCE fast_uuid_horizon; DROP SEQUENCE fast_uuid_horizon');
 	refused("SELECT $_", $missing, "without the sequence, $_")
-	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()', 'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
 	is($session->query('SELECT uuidv7_fast()'), '', 'without the sequence, an existing session: no UUID');
 	like($session->{stderr}, $missing, 'without the sequence, an existing session: the error');
 	$session->{stderr} = '';
 	is(stats('horizon IS NULL'), 't', 'without the sequence: there is no horizon');
-	is(outcome("SELECT uuidv7_fast_watermark() IS NOT NULL; SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast() IS NOT NULL"),
-		"t\nt", 'without the sequence: the rest works');
+	is(outcome("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast_watermark() IS NOT NULL, uuidv7_fast() IS NOT NULL"),
+		't|t', 'without the sequence: the rest works');
+	$node->safe_psql('other', 'CREATE SEQUENCE fast_uuid_horizon');
+	refused('SELECT uuidv7_fast()', $missing, 'with a sequence of that name that is not the extension\'s');
+	$node->safe_psql('other', 'DROP SEQUENCE fast_uuid_horizon');
 	foreach my $before ('', 'BEGIN; SELECT uuidv7_fast()')
 	{
 		exceed('an existing session, in a transaction', $session->query_safe($before)) if $before;
@@ -104,10 +117,28 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	foreach my $way (@ways)
 	{
 		next_life($way, 3600);
-		refused("SELECT $_", $unlogged, "$way, an unlogged sequence, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+		refused("SELECT $_", $unlogged, "$way, an unlogged sequence, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()';
 	}
 	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET LOGGED');
 	exceed('logged again', ids('SELECT uuidv7_fast()'));
+}
+
+# A sequence whose page is damaged.
+{
+	local $database = 'other';
+	my $magic = qr/ERROR:  XX001: bad magic number in sequence "fast_uuid_horizon"/;
+	my $file  = $node->data_dir . '/' . $node->safe_psql('other', "SELECT pg_relation_filepath('fast_uuid_horizon')");
+	$node->safe_psql('postgres', 'ALTER SYSTEM SET ignore_checksum_failure = on');
+	end_life($node, 'fast');
+	my $page = slurp_file($file);
+	write_page($file, substr($page, 0, length($page) - 8) . pack('Q', 0));
+	begin_life($node);
+	refused("SELECT $_", $magic, "a damaged page, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()', 'fast_uuid_reset_ordering()';
+	end_life($node, 'immediate');
+	write_page($file, $page);
+	begin_life($node);
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET ignore_checksum_failure');
+	exceed('mended', ids('SELECT uuidv7_fast()'));
 }
 
 # Transactions that create the extension.
@@ -125,19 +156,22 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	exceed('dropped, and rolled back, in the next life', ids('SELECT uuidv7_fast()'));
 }
 
-# A horizon that setval() restores, as a dump does: counts for the first UUID in this
-# life of the server, and later from when the horizon is moved.
+# A horizon that setval() restores, as a dump does, far ahead: is refused until a
+# superuser observes it, and counts from then on.
 {
 	local $database = 'restored';
 	my $restore = "SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp() + interval '%s') * 1000000)::bigint)";
-	my ($previous, $horizon);
+	my $accept  = "SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_max(horizon)) FROM fast_uuid_stats() WHERE name = 'durable'";
 	$node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template');
 	foreach my $ahead ('10 days', '12 days')
 	{
-		$previous = stats('horizon');
 		$node->safe_psql('restored', sprintf($restore, $ahead));
-		$horizon = stats('horizon');
-		ids(observe("timestamptz '$previous' - interval '499 ms'")) if $previous;
+		my $horizon = stats('horizon');
+		refused("SELECT $_", qr/ERROR:  55000: horizon of ordering "durable" is too far ahead/, "restored, $ahead ahead, $_")
+		  foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()';
+		refused("SELECT fast_uuid_observe(uuidv7_fast_max('$horizon'))", qr/ERROR:  22023: UUID is too far ahead of the clock/,
+			"restored, $ahead ahead, accepted without a limit that allows it");
+		is(outcome($accept), '', "restored, $ahead ahead: a superuser accepts it");
 		is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) >= '$horizon'"), 't', "restored, $ahead ahead: counts");
 	}
 	exceed('restored', ids('SELECT uuidv7_fast()'));

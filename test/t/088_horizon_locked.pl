@@ -137,10 +137,8 @@ is($writer->{error}, '', 'the sequence that was made meanwhile is found, althoug
 cmp_ok($id, 'gt', $latest, '... and the order kept');
 $writer->quit;
 
-# A value that a role other than a superuser may have set is accepted up to a second
-# ahead of a clock that does not catch up.
-$node->safe_psql('postgres', 'CREATE ROLE app; GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO app');
-foreach my $case ([ 1_500_000_000, qr/^55000$/ ], [ 1_000_000_001, qr/^55000$/ ], [ 1_000_000_000, qr/^value / ])
+# A value of setval() is accepted up to a minute ahead of the clock.
+foreach my $case ([ 90_000_000_000, qr/^55000$/ ], [ 60_000_000_001, qr/^55000$/ ], [ 60_000_000_000, qr/^value / ])
 {
 	my ($ahead, $outcome) = @$case;
 
@@ -148,27 +146,7 @@ foreach my $case ([ 1_500_000_000, qr/^55000$/ ], [ 1_000_000_001, qr/^55000$/ ]
 	$now = $clock->now - $clock->now % 1000 + 10_000_000_000;
 	$clock->put($now - $ahead % 1000);
 	my $at = ($now - $ahead % 1000 + $ahead) / 1000;
-	like(session()->outcome("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_horizon', $at); $call"), $outcome, "a horizon $ahead ns ahead, by a role that may");
-}
-# Whether it can be believed is looked up in the catalog, which somebody else may have
-# locked: who waits for that holds up nobody, and can be cancelled.
-{
-	$clock->step(10_000_000_000);
-	my ($owner, $first) = (session(), session());
-	my $pid = $first->query_safe('SELECT pg_backend_pid()');
-	$owner->query_safe($call);
-	$owner->query_safe(q{SELECT fast_uuid_reset_ordering(), setval('fast_uuid_horizon', (SELECT last_value FROM fast_uuid_horizon))});
-	$clock->step(10_000_000_000);
-	$owner->query_safe('BEGIN; LOCK TABLE pg_authid, pg_auth_members IN ACCESS EXCLUSIVE MODE');
-	$first->send($call);
-	wait_until('it waits for the catalog', sub { $owner->query_safe("SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") eq '1' });
-	within($node, 'the catalog is locked: the session that did so', sub { $owner->query($call) });
-	is($owner->{error}, '', 'the catalog is locked: the session that did so goes on');
-	$owner->query_safe("SELECT pg_cancel_backend($pid)");
-	within($node, 'the catalog is locked: a cancel', sub { $first->receive });
-	like($first->{error}, qr/^57014 /, 'and who waits for it can be cancelled');
-	$owner->query_safe('COMMIT');
-	$_->quit foreach $owner, $first;
+	like(session()->outcome("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_horizon', $at); $call"), $outcome, "a horizon $ahead ns ahead");
 }
 $node->stop;
 done_testing();
