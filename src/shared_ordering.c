@@ -64,6 +64,43 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
 
+/*
+ * What made the segment.  It stands in a segment of its own, whose own layout never
+ * changes: both stay until the server ends, and a session may load a newer library.
+ */
+#define LAYOUT_SEGMENT_NAME "fast_uuid layout"
+#define LAYOUT_MAGIC		0x66757569
+
+typedef struct SharedLayout
+{
+	uint32		magic;
+	uint32		number;			/* FUUID_SHARED_LAYOUT */
+	uint64		size;
+} SharedLayout;
+
+static void
+init_layout(FUUID_SEGMENT_INIT_ARGS)
+{
+	*(SharedLayout *) segment = (SharedLayout) {LAYOUT_MAGIC, FUUID_SHARED_LAYOUT, FUUID_SHARED_SIZE};
+}
+
+/*
+ * Raise an error where another library, with another layout, has made the segment.
+ * One more would split the order in two.
+ */
+static void
+require_layout(void)
+{
+	bool		found;
+	const SharedLayout *made = FUUID_GET_NAMED_SEGMENT(LAYOUT_SEGMENT_NAME, sizeof(SharedLayout), init_layout, &found);
+
+	if (made->magic != LAYOUT_MAGIC || made->number != FUUID_SHARED_LAYOUT || made->size != FUUID_SHARED_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shared memory of fast_uuid is that of another version of the library"),
+				 errhint("Restart the server.")));
+}
+
 void
 fuuid_shared_init(void)
 {
@@ -80,6 +117,7 @@ fuuid_shared_attach(void)
 
 	if (fuuid_shared == NULL)
 	{
+		require_layout();
 		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE, init_segment, &found);
 		FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
 	}

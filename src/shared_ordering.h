@@ -11,6 +11,13 @@
 #include "watermark_history.h"
 
 /*
+ * Number of the layout of what is shared.  Raise it with each change of SharedOrdering,
+ * of what it contains, and of what the words mean: sessions with the library of before
+ * may go on.
+ */
+#define FUUID_SHARED_LAYOUT 1
+
+/*
  * What a running transaction holds back, a cache line for each process that can
  * lead one; see in_flight.c.
  */
