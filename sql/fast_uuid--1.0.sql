@@ -157,14 +157,14 @@ COMMENT ON FUNCTION fast_uuid_sources() IS
 
 CREATE FUNCTION fast_uuid_stats(
   OUT kind text, OUT name text, OUT refills bigint, OUT bytes bigint,
-  OUT backward_steps bigint, OUT clock_lead interval, OUT largest_clock_lead interval,
+  OUT clock_lead interval, OUT largest_clock_lead interval,
   OUT held_back_by integer, OUT held_back_for interval, OUT horizon timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics: random bytes fetched by this session, backward steps of the clock, what holds the watermark back, the horizon';
+'statistics: random bytes fetched by this session, how far UUIDs are ahead of the clock, what holds the watermark back, the horizon';
 
 CREATE FUNCTION fast_uuid_reset_ordering()
 RETURNS void

@@ -83,7 +83,8 @@ fuuid_clock_fail(int clock_errno)
 void
 fuuid_clock_check_lead(uint64 lead_ns)
 {
-	if (fuuid_max_clock_lead < 0 || lead_ns <= (uint64) fuuid_max_clock_lead * FUUID_NS_PER_MS)
+	if (fuuid_max_clock_lead < 0 || lead_ns < FUUID_SMALL_LEAD_NS ||
+		lead_ns <= (uint64) fuuid_max_clock_lead * FUUID_NS_PER_MS)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

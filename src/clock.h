@@ -19,6 +19,12 @@
 /* The same end, in nanoseconds. */
 #define FUUID_CLOCK_END_NS	(FUUID_CLOCK_END_S * FUUID_NS_PER_S)
 
+/*
+ * A lead below this is none of the clock: an array reserves up to 256 ns at a time,
+ * in as many sessions as there are.
+ */
+#define FUUID_SMALL_LEAD_NS	FUUID_NS_PER_MS
+
 /* Bits of randomness that fill what lies below the resolution of a coarse clock. */
 #define FUUID_BELOW_RESOLUTION_BITS	10
 

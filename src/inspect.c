@@ -107,10 +107,9 @@ fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
 {
 	uint64		lead_ns = clock_lead_ns(stats);
 
-	values[4] = Int64GetDatum(stats->backward_steps);
-	values[5] = interval_of_us(lead_ns / FUUID_NS_PER_US);
-	values[6] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) / FUUID_NS_PER_US);
-	nulls[4] = nulls[5] = nulls[6] = false;
+	values[4] = interval_of_us(lead_ns / FUUID_NS_PER_US);
+	values[5] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) / FUUID_NS_PER_US);
+	nulls[4] = nulls[5] = false;
 }
 
 /*
@@ -127,17 +126,17 @@ fill_holder(Datum *values, bool *nulls)
 	(void) fuuid_in_flight_first(PG_UINT64_MAX, &holder);
 	if (holder.pid != 0 || holder.prepared)
 	{
-		values[7] = Int32GetDatum(holder.pid);
-		nulls[7] = false;
+		values[6] = Int32GetDatum(holder.pid);
+		nulls[6] = false;
 	}
 	if (holder.pid != 0)
 	{
-		values[8] = interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
-		nulls[8] = false;
+		values[7] = interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
+		nulls[7] = false;
 	}
 }
 
-#define STATS_COLUMNS 10
+#define STATS_COLUMNS 9
 
 static void
 put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *values, bool *nulls)
@@ -151,7 +150,7 @@ put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *valu
 
 /*
  * fast_uuid_stats() returns table (kind text, name text, refills bigint,
- *		bytes bigint, backward_steps bigint, clock_lead interval, largest_clock_lead interval,
+ *		bytes bigint, clock_lead interval, largest_clock_lead interval,
  *		held_back_by integer, held_back_for interval, horizon timestamptz)
  *
  * A row for each source, then one for each scope of the order.
@@ -190,8 +189,8 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 
 	if (horizon_us != 0)
 	{
-		values[9] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
-		nulls[9] = false;
+		values[8] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
+		nulls[8] = false;
 	}
 	put_stats(result, "ordering", "durable", values, nulls);
 	return (Datum) 0;

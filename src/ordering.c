@@ -55,27 +55,27 @@ fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 }
 
 /*
- * How far a nanosecond leads the clock, which is returned too.  Raises an error where
- * that is more than an id of another generator may push it.
+ * Raise an error where a nanosecond leads the clock by more than an id of another
+ * generator may push it.
  */
-static uint64
-checked_lead(uint64 ns, uint64 *clock_ns)
+static void
+check_observed(uint64 ns)
 {
 	struct timespec now;
+	uint64		clock_ns;
 	uint64		lead;
 	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS : fuuid_max_clock_lead * FUUID_NS_PER_MS;
 
 	fuuid_clock_read(&now);
-	*clock_ns = fuuid_ns_of_time(&now);
-	lead = ns > *clock_ns ? ns - *clock_ns : 0;
-	if (lead >= FUUID_BACKWARD_STEP_NS && lead > limit)
+	clock_ns = fuuid_ns_of_time(&now);
+	lead = ns > clock_ns ? ns - clock_ns : 0;
+	if (lead >= FUUID_SMALL_LEAD_NS && lead > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("UUID is too far ahead of the clock"),
 				 errdetail("It is ahead by " UINT64_FORMAT " ms; the limit is " UINT64_FORMAT " ms.",
 						   lead / FUUID_NS_PER_MS, limit / FUUID_NS_PER_MS),
 				 errhint("If the UUID is valid, correct the clock or increase \"fast_uuid.max_clock_lead\".")));
-	return lead;
 }
 
 /*
@@ -86,10 +86,10 @@ checked_lead(uint64 ns, uint64 *clock_ns)
 void
 fuuid_ordering_advance_past(uint64 ns)
 {
-	uint64		clock_ns;
-	uint64		lead = checked_lead(ns, &clock_ns);
 	uint64		epoch = 0;
+	uint64		last_ns;
 
+	check_observed(ns);
 	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
 		fuuid_settings_unknown_ordering();
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
@@ -100,9 +100,9 @@ fuuid_ordering_advance_past(uint64 ns)
 			epoch = fuuid_instance_epoch();
 
 			/* What the clock showed before a reset does not count after it. */
-			lead = checked_lead(ns, &clock_ns);
+			check_observed(ns);
 		} while ((fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(ns, epoch)) ||
-				 !fuuid_instance_raise_ahead(ns, epoch, lead));
+				 !fuuid_instance_raise(ns, epoch, &last_ns));
 	}
 
 	/* A reset before does not take this back, but one that comes after it does. */
@@ -110,14 +110,15 @@ fuuid_ordering_advance_past(uint64 ns)
 	if (fuuid_instance_entered() && fuuid_instance_follow_reset())
 	{
 		if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
-			lead = checked_lead(ns, &clock_ns);
+			check_observed(ns);
 		else if (fuuid_instance_own_epoch != epoch)
 			return;
 	}
-	fuuid_session_observe(clock_ns);
 	if (ns > fuuid_session_last_ns)
+	{
 		fuuid_clock_begin_process(true);
-	fuuid_session_raise(ns, lead);
+		fuuid_session_last_ns = ns;
+	}
 }
 
 /*

@@ -19,41 +19,6 @@ static bool entered = false;
 
 uint64		fuuid_instance_own_epoch = 0;
 
-/*
- * See how far the latest value of the instance leads the clock, and count a
- * backward step.
- *
- * One backend at a time, which takes word and clock anew: between two that come
- * one after the other a lead only shrinks, unless the clock stepped.  Who finds
- * another one at it need not wait, for that sees the same.
- */
-static void
-observe(void)
-{
-	struct timespec now;
-	uint64		last;
-	uint64		clock_ns;
-	uint64		lead;
-	uint64		known;
-
-	if (!pg_atomic_test_set_flag(&fuuid_shared->observing))
-		return;
-	last = pg_atomic_read_u64(&fuuid_shared->last_ns);
-	pg_memory_barrier();
-	if (clock_gettime(CLOCK_REALTIME, &now) == 0 && (uint64) now.tv_sec < FUUID_CLOCK_END_S)
-	{
-		clock_ns = fuuid_ns_of_time(&now);
-		lead = last > clock_ns ? last - clock_ns : 0;
-		known = pg_atomic_read_u64(&fuuid_shared->clock_lead_ns);
-		if (lead >= known + FUUID_BACKWARD_STEP_NS)
-			pg_atomic_fetch_add_u64(&fuuid_shared->backward_steps, 1);
-		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead >= FUUID_BACKWARD_STEP_NS || known != 0 ? lead : 0);
-		if (lead > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
-			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, lead);
-	}
-	pg_atomic_clear_flag(&fuuid_shared->observing);
-}
-
 bool
 fuuid_instance_entered(void)
 {
@@ -105,16 +70,33 @@ fuuid_instance_enter(void)
 }
 
 /*
+ * The clock is behind "last", which is the latest value of the instance or of this
+ * backend: note the lead of each, and raise an error where it is too far behind.
+ */
+static void
+check_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
+{
+	uint64		lead = instance_last > clock_ns ? instance_last - clock_ns : 0;
+	uint64		largest = pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
+
+	while (largest < lead &&
+		   !pg_atomic_compare_exchange_u64(&fuuid_shared->largest_clock_lead_ns, &largest, lead))
+		;
+	fuuid_session_note_lead(clock_ns);
+	fuuid_clock_check_lead(last - clock_ns + count);
+}
+
+/*
  * fuuid_ordering_reserve() in the order of all backends.  Raises an error where
  * there is no shared memory, or where the clock is too far behind.
  */
 void
 fuuid_instance_reserve(struct timespec *now, uint32 count)
 {
-	uint64		ns = fuuid_ns_of_time(now);
+	uint64		clock_ns = fuuid_ns_of_time(now);
+	uint64		ns;
 	uint64		seen;
 	uint64		last;
-	uint64		lead;
 	bool		read_since = false;
 
 	if (unlikely(!entered))
@@ -125,7 +107,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 		if (fuuid_instance_own_epoch != 0)
 		{
 			fuuid_clock_read(now);
-			ns = fuuid_ns_of_time(now);
+			clock_ns = fuuid_ns_of_time(now);
 		}
 	}
 
@@ -140,16 +122,15 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 		if (unlikely(fuuid_instance_follow_reset()))
 		{
 			fuuid_clock_read(now);
-			ns = fuuid_ns_of_time(now);
+			clock_ns = fuuid_ns_of_time(now);
 		}
 
-		fuuid_in_flight_publish(Max(seen + 1, ns));
+		fuuid_in_flight_publish(Max(seen + 1, clock_ns));
 		last = Max(seen, fuuid_session_last_ns);
-		lead = 0;
-		if (unlikely(last >= ns))
+		ns = clock_ns;
+		if (unlikely(last >= clock_ns))
 		{
-			lead = last - ns + count;
-			if (lead >= FUUID_BACKWARD_STEP_NS)
+			if (last - clock_ns + count >= FUUID_SMALL_LEAD_NS)
 			{
 				/*
 				 * This backend may have been preempted since it read the clock,
@@ -160,39 +141,23 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 				{
 					pg_memory_barrier();
 					fuuid_clock_read(now);
-					ns = fuuid_ns_of_time(now);
+					clock_ns = fuuid_ns_of_time(now);
 					read_since = true;
 					continue;
 				}
-				fuuid_session_observe(ns);
-				observe();
-				fuuid_clock_check_lead(lead);
-				if (fuuid_session_last_ns > seen && fuuid_session_lead_observed)
-				{
-					/* Brought along from session order, and no backward step here either. */
-					(void) fuuid_instance_raise_ahead(fuuid_session_last_ns, fuuid_instance_own_epoch,
-													  fuuid_session_last_ns - ns);
-					seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
-					continue;
-				}
+				check_lead(seen, last, clock_ns, count);
 			}
 			fuuid_clock_check_end(last, count);
 			ns = last + 1;
 		}
 		if (pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns + (count - 1)))
 			break;
-		ns = fuuid_ns_of_time(now);
 		read_since = false;
 	}
 	FUUID_TEST_POINT("reserved");
 
 	fuuid_session_last_ns = ns + (count - 1);
-	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS))
-		fuuid_session_note_lead(lead);
-	if (unlikely(lead >= FUUID_BACKWARD_STEP_NS || pg_atomic_read_u64(&fuuid_shared->clock_lead_ns) != 0))
-		observe();
-	if (unlikely(fuuid_ns_of_time(now) != ns))
-		fuuid_time_of_ns(now, ns);
+	fuuid_time_of_ns(now, ns);
 }
 
 /*
@@ -247,59 +212,6 @@ fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
 }
 
 /*
- * Look at the clock where the latest value leads it, or led it when that was last
- * done: a lead that is over must not hide the next one.
- */
-static void
-observe_lead(uint64 last_ns, uint64 clock_ns)
-{
-	if (last_ns >= clock_ns + FUUID_BACKWARD_STEP_NS || pg_atomic_read_u64(&fuuid_shared->clock_lead_ns) != 0)
-		observe();
-}
-
-/*
- * fuuid_instance_raise() to what the clock shows.
- */
-bool
-fuuid_instance_raise_to_clock(uint64 epoch, uint64 *last_ns)
-{
-	struct timespec now;
-
-	fuuid_clock_read(&now);
-	if (!fuuid_instance_raise(fuuid_ns_of_time(&now), epoch, last_ns))
-		return false;
-	observe_lead(*last_ns, fuuid_ns_of_time(&now));
-	return true;
-}
-
-/*
- * fuuid_instance_raise() to a time that is known to lead the clock by lead_ns, which
- * is not to be counted as a backward step.  One since the latest value still is.
- */
-bool
-fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns)
-{
-	uint64		last_ns;
-	bool		raised;
-
-	observe();
-	while (!pg_atomic_test_set_flag(&fuuid_shared->observing))
-	{
-		CHECK_FOR_INTERRUPTS();
-		pg_usleep(1);
-	}
-	raised = fuuid_instance_raise(ns, epoch, &last_ns);
-	if (raised && last_ns == ns)
-	{
-		pg_atomic_write_u64(&fuuid_shared->clock_lead_ns, lead_ns);
-		if (lead_ns > pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns))
-			pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, lead_ns);
-	}
-	pg_atomic_clear_flag(&fuuid_shared->observing);
-	return raised;
-}
-
-/*
  * False where there is no shared memory.
  */
 bool
@@ -308,7 +220,6 @@ fuuid_instance_stats(OrderingStats *stats)
 	if (!fuuid_shared_attach())
 		return false;
 	stats->last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
-	stats->backward_steps = pg_atomic_read_u64(&fuuid_shared->backward_steps);
 	stats->largest_clock_lead_ns = pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
 	return true;
 }
@@ -335,9 +246,9 @@ fuuid_instance_try_reset(void)
 		return false;
 	fuuid_watermark_history_forget();
 	pg_atomic_exchange_u64(&fuuid_shared->last_ns, epoch + 2);
+	pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, 0);
 	pg_atomic_exchange_u64(&fuuid_shared->reset_at, fuuid_clock_monotonic_ns());
 	pg_atomic_fetch_add_u64(&fuuid_shared->epoch, 1);
-	observe();
 	return true;
 }
 

@@ -17,8 +17,6 @@ extern void fuuid_instance_reserve(struct timespec *now, uint32 count);
 extern uint64 fuuid_instance_epoch(void);
 extern bool fuuid_instance_is_epoch(uint64 epoch);
 extern bool fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns);
-extern bool fuuid_instance_raise_to_clock(uint64 epoch, uint64 *last_ns);
-extern bool fuuid_instance_raise_ahead(uint64 ns, uint64 epoch, uint64 lead_ns);
 extern bool fuuid_instance_stats(OrderingStats *stats);
 extern bool fuuid_instance_try_reset(void);
 extern void fuuid_instance_reset(void);

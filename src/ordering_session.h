@@ -9,18 +9,11 @@
 
 #include "uuid_layout.h"
 
-/*
- * A lead below this is no sign of a clock that stepped backwards: an array
- * reserves up to 256 ns at a time, in as many sessions as there are.
- */
-#define FUUID_BACKWARD_STEP_NS	FUUID_NS_PER_MS
-
-/* What has been seen, in one scope, of the clock being behind the latest value. */
+/* For fast_uuid_stats(), of one scope. */
 typedef struct OrderingStats
 {
 	uint64		last_ns;		/* nanosecond of the latest value; 0: none */
-	uint64		backward_steps; /* of the clock, by FUUID_BACKWARD_STEP_NS or more */
-	uint64		largest_clock_lead_ns;	/* of the latest value over the clock */
+	uint64		largest_clock_lead_ns;	/* that a call has found */
 } OrderingStats;
 
 /*
@@ -29,13 +22,8 @@ typedef struct OrderingStats
  */
 extern uint64 fuuid_session_last_ns;
 
-/* Has it a lead because of an observed UUID, and the clock not stepped backwards since? */
-extern bool fuuid_session_lead_observed;
-
 extern void fuuid_session_advance_past_last(struct timespec *now, uint32 count);
-extern void fuuid_session_observe(uint64 clock_ns);
-extern void fuuid_session_note_lead(uint64 lead_ns);
-extern void fuuid_session_raise(uint64 ns, uint64 lead_ns);
+extern void fuuid_session_note_lead(uint64 clock_ns);
 extern void fuuid_session_stats(OrderingStats *stats);
 extern void fuuid_session_reset(void);
 

@@ -46,9 +46,6 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	pg_atomic_init_u64(&ordering->last_ns, 0);
 	pg_atomic_init_u64(&ordering->epoch, 0);
 	pg_atomic_init_u64(&ordering->reset_at, 0);
-	pg_atomic_init_flag(&ordering->observing);
-	pg_atomic_init_u64(&ordering->clock_lead_ns, 0);
-	pg_atomic_init_u64(&ordering->backward_steps, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 	fuuid_watermark_history_init(&ordering->watermarks);
 	ordering->life = random_life();

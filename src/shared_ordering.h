@@ -43,11 +43,7 @@ typedef struct SharedOrdering
 	pg_atomic_uint64 epoch;
 	pg_atomic_uint64 reset_at;	/* monotonic clock of the latest reset, ns; 0: none */
 
-	/* What has been seen of the clock; written only while it is behind. */
-	pg_atomic_flag observing;	/* a backend is at the following */
-	pg_atomic_uint64 clock_lead_ns; /* latest lead that counts; 0: not behind */
-	pg_atomic_uint64 backward_steps;
-	pg_atomic_uint64 largest_clock_lead_ns;
+	pg_atomic_uint64 largest_clock_lead_ns; /* that a call has found since a reset */
 
 	int64		life;			/* of this memory: a random number above 2^32 */
 

@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "clock.h"
 #include "fmgr.h"
 #include "in_flight.h"
 #include "miscadmin.h"
@@ -51,9 +52,11 @@ static bool
 compute(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
 {
 	InFlightHolder holder;
+	struct timespec now;
 	uint64		last_ns;
 
-	if (!fuuid_instance_raise_to_clock(epoch, &last_ns) ||
+	fuuid_clock_read(&now);
+	if (!fuuid_instance_raise(fuuid_ns_of_time(&now), epoch, &last_ns) ||
 		(fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(last_ns, epoch)))
 		return false;
 	FUUID_TEST_POINT("watermark");

@@ -15,7 +15,6 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(hold_reset);
 PG_FUNCTION_INFO_V1(reset_words);
-PG_FUNCTION_INFO_V1(hold_observing);
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
 static void
@@ -67,18 +66,5 @@ reset_words(PG_FUNCTION_ARGS pg_attribute_unused())
 	if ((epoch & 1) == 0)
 		elog(ERROR, "no reset goes on");
 	pg_atomic_exchange_u64(&shared()->last_ns, epoch + 1);
-	PG_RETURN_BOOL(true);
-}
-
-/*
- * hold_observing(hold boolean): somebody begins to look at the clock; false: ends.
- */
-Datum
-hold_observing(PG_FUNCTION_ARGS)
-{
-	if (!PG_GETARG_BOOL(0))
-		pg_atomic_clear_flag(&shared()->observing);
-	else if (!pg_atomic_test_set_flag(&shared()->observing))
-		elog(ERROR, "somebody looks at the clock");
 	PG_RETURN_BOOL(true);
 }

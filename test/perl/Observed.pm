@@ -10,7 +10,7 @@ use PostgreSQL::Test::Cluster;
 use RawSession;
 use Test::More;
 
-our @EXPORT = qw($node @orders start_node session steps_and_lead);
+our @EXPORT = qw($node @orders start_node session lead);
 
 # The server, and the orders that it can have.
 our ($node, @orders);
@@ -57,12 +57,11 @@ sub session
 	return $session;
 }
 
-# The backward steps that a session sees of itself or of the instance, and the lead in seconds.
-sub steps_and_lead
+# The lead in seconds that a session sees of itself or of the instance.
+sub lead
 {
 	my ($session, $name) = @_;
-	return $session->query(
-		"SELECT backward_steps || ', ' || round(extract(epoch FROM clock_lead)) FROM fast_uuid_stats() WHERE name = '$name'");
+	return $session->query("SELECT round(extract(epoch FROM clock_lead)) FROM fast_uuid_stats() WHERE name = '$name'");
 }
 
 1;

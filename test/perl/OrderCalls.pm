@@ -227,14 +227,14 @@ sub do_parallel
 		$order->{entered} = 2 if $order->{entered} != 1 && $instance;
 		$order->{began}   = 2 if $order->{began} != 1;
 		my $most = max($clock->[1], $model->latest($order, $ordering)->[1]) + $count;
-		my ($steps, $largest) = ($order->{steps}[0], $order->{largest}[0]);
+		my $largest = $order->{largest}[0];
 		foreach my $scope ($order, $instance ? $model->{instance} : ())
 		{
-			OrderModel::look($scope, OrderModel::lead($scope->{last}, $clock), 1);
+			OrderModel::look($scope, OrderModel::lead($scope->{last}, $clock));
 			$scope->{last} = [ $scope->{last}[0], $most ];
 		}
 		$order->{last}[0] = 0 if $order->{stale};
-		($order->{steps}[0], $order->{known}[0], $order->{largest}[0]) = ($steps, 0, $largest);
+		$order->{largest}[0] = $largest;
 		return;
 	}
 	differs('outcome: parallel', 'parallel: ' . ($result || 'no error')) if $result || $certain;

@@ -150,7 +150,7 @@ sub do_observe
 	my $error = OrderModel::refuses_to_observe($clock, $self->in_force($session, 'max_clock_lead'), $ns);
 	differs('outcome: observe', "$sql: " . ($state || 'no error'))
 	  if $state ne '' && $state ne '22023' || $error == ($state eq '' ? 1 : 0);
-	$self->{model}->observe($session->{order}, $self->ordering($session), $clock, $id, $ns) if !$state;
+	$self->{model}->observe($session->{order}, $self->ordering($session), $id, $ns) if !$state;
 	$session->{state}->fail if $state;
 	$self->tally('observe', $state);
 	return;

@@ -21,26 +21,24 @@ sub max { my $most  = shift; foreach (@_) { $most  = $_ if $_ > $most } return $
 sub min { my $least = shift; foreach (@_) { $least = $_ if $_ < $least } return $least }
 
 # What is known of one scope: the latest nanosecond, [0, 0] where there is none; the
-# smallest UUID that is smaller than the next; the backward steps that were counted;
-# the lead over the clock when it was last looked at, and the largest one.
+# smallest UUID that is smaller than the next; the largest lead that a call has found.
 sub new_scope
 {
-	return (last => [ 0, 0 ], above => '', steps => [ 0, 0 ], known => [ 0, 0 ], largest => [ 0, 0 ]);
+	return (last => [ 0, 0 ], above => '', largest => [ 0, 0 ]);
 }
 
 sub new
 {
 	my ($class) = @_;
-	return bless { instance => {new_scope()}, sessions => [], brought => 0 }, $class;
+	return bless { instance => {new_scope()}, sessions => [] }, $class;
 }
 
 # A session has generated (began) before the latest reset of the instance, or under
-# its order (entered), or leads the clock by a UUID that it observed (observed): 0, 1,
-# or 2, which is nobody's word.
+# its order (entered): 0, 1, or 2, which is nobody's word.
 sub new_session
 {
 	my ($self) = @_;
-	my $session = { new_scope(), began => 0, began_before => 0, entered => 0, stale => 0, observed => 0 };
+	my $session = { new_scope(), began => 0, began_before => 0, entered => 0, stale => 0 };
 	push @{ $self->{sessions} }, $session;
 	return $session;
 }
@@ -63,26 +61,17 @@ sub forget
 {
 	my ($scope, $certainty) = @_;
 	return unless $certainty;
-	$scope->{last}[0] = $scope->{known}[0] = 0;
-	$scope->{last}[1] = $scope->{known}[1] = 0 if $certainty == 1;
+	$scope->{$_}[0] = 0 foreach 'last', 'largest';
+	$certainty == 1 and $scope->{$_}[1] = 0 foreach 'last', 'largest';
 	$scope->{above} = '';
 	return;
 }
 
-# A backward step counts where the lead has grown by a millisecond; a smaller lead
-# need not be remembered.
+# A call finds this lead; one of less than a millisecond need not be noted.
 sub look
 {
-	my ($scope, $lead, $count) = @_;
-	if ($count && $lead->[1] >= $scope->{known}[0] + $ms)
-	{
-		my $certainly = $lead->[0] >= $scope->{known}[1] + $ms;
-		$scope->{steps}[0]++ if $certainly;
-		$scope->{steps}[1]++;
-		$scope->{observed} = $certainly ? 0 : 2 if $scope->{observed};
-	}
-	$scope->{known} = [ $lead->[0] >= $ms ? $lead->[0] : 0, $lead->[1] ];
-	$scope->{largest}[0] = max($scope->{largest}[0], $scope->{known}[0]);
+	my ($scope, $lead) = @_;
+	$scope->{largest}[0] = max($scope->{largest}[0], $lead->[0]) if $lead->[0] >= $ms;
 	$scope->{largest}[1] = max($scope->{largest}[1], $lead->[1]);
 	return;
 }
@@ -131,31 +120,16 @@ sub next_of
 sub look_before
 {
 	my ($self, $session, $ordering, $clock) = @_;
-	look($session, lead($session->{last}, $clock), 1);
-	look($self->{instance}, lead($self->{instance}{last}, $clock), 1) if $ordering ne 'session';
+	look($_, lead($_->{last}, $clock)) foreach $session, $ordering eq 'session' ? () : $self->{instance};
 	return;
 }
 
-# These nanoseconds, from the first on, are taken.  Where the session is further ahead
-# than the instance, that counts for the instance, whether or not its step is known,
-# unless the session has observed a UUID that is so far ahead.
+# These nanoseconds, from the first on, are taken.
 sub reserve
 {
-	my ($self, $session, $ordering, $clock, $first, $count) = @_;
-	my $last  = [ map { $_ + $count - 1 } @$first ];
-	my $steps = [ @{ $self->{instance}{steps} } ];
-	if ($ordering ne 'session' && $session->{observed} == 1)
-	{
-		my $ahead = $self->latest($session, $ordering);
-		look($self->{instance}, lead($ahead, $clock), 0) if $ahead->[1] > $self->{instance}{last}[1];
-	}
-	foreach my $scope ($session, $ordering eq 'session' ? () : $self->{instance})
-	{
-		$scope->{last} = [@$last];
-		look($scope, lead($last, $clock), $scope != $session);
-	}
-	$self->{instance}{steps}[0] = $steps->[0] if $session->{observed} == 2;
-	$self->{brought} += $self->{instance}{steps}[1] - $steps->[1];
+	my ($self, $session, $ordering, $first, $count) = @_;
+	my $last = [ map { $_ + $count - 1 } @$first ];
+	$_->{last} = [@$last] foreach $session, $ordering eq 'session' ? () : $self->{instance};
 	return;
 }
 
@@ -168,18 +142,15 @@ sub refuses_to_observe
 
 sub observe
 {
-	my ($self, $session, $ordering, $clock, $id, $ns) = @_;
+	my ($self, $session, $ordering, $id, $ns) = @_;
 	$self->arrive($session, $ordering);
-	$self->look_before($session, $ordering, $clock);
 	foreach my $scope ($session, $ordering eq 'session' ? () : $self->{instance})
 	{
 		if ($ns > $scope->{last}[0])
 		{
 			my $certainly = $ns > $scope->{last}[1];
-			$scope->{observed} = $certainly ? 1 : 2 if $scope == $session;
 			$scope->{began_before} = $certainly ? 0 : 2 if $scope == $session && $scope->{began_before};
 			$scope->{last} = [ $ns, max($ns, $scope->{last}[1]) ];
-			look($scope, lead($scope->{last}, $clock), 0);
 		}
 		$scope->{above} = $id if $id gt $scope->{above};
 	}
@@ -192,7 +163,6 @@ sub raise_to_clock
 	my ($self, $clock) = @_;
 	my $all = $self->{instance};
 	$all->{last} = [ map { max($all->{last}[$_], $clock->[$_]) } 0, 1 ];
-	look($all, lead($all->{last}, $clock), 1);
 	return;
 }
 
@@ -217,16 +187,13 @@ sub reset
 # What is wrong with a row of fast_uuid_stats(), in microseconds; '': nothing.
 sub wrong_stats
 {
-	my ($self, $scope, $clock, $steps, $lead_us, $largest_us) = @_;
+	my ($self, $scope, $clock, $lead_us, $largest_us) = @_;
 	my $lead = lead($scope->{last}, $clock);
 	$lead->[0] = 0 if $scope->{stale};
-	my $largest = [ max($scope->{largest}[0], $lead->[0]), max($scope->{largest}[1], $lead->[1]) ];
+	my $largest = [ max($scope->{stale} ? 0 : $scope->{largest}[0], $lead->[0]), max($scope->{largest}[1], $lead->[1]) ];
 	my $differs = sub { $_[0] < int($_[1][0] / 1000) || $_[0] > int($_[1][1] / 1000) };
-	return "backward_steps is $steps, not @{[ span($scope->{steps}) ]}"
-	  if $steps < $scope->{steps}[0] || $steps > $scope->{steps}[1];
 	return "clock_lead is $lead_us us, not @{[ span($lead) ]} ns" if $differs->($lead_us, $lead);
 	return "largest_clock_lead is $largest_us us, not @{[ span($largest) ]} ns" if $differs->($largest_us, $largest);
-	$scope->{steps} = [ $steps, $steps ];
 	return '';
 }
 

@@ -33,16 +33,11 @@ sub new
 	my $self = bless { node => $node, clock => $clock, user => $user, has => \%has, model => OrderModel->new }, $class;
 	@$self{qw(sessions log seen acting)} = ([], [], {}, 0);
 	$clock->put($start);
-	$clock->{steps} = 0;
 	$self->connect_session($_, $_ == 0 ? 'session' : 'instance') foreach 0 .. $sessions - 1;
 
-	# Start from nothing, but for what the server has counted before.
+	# Start from nothing.
 	my $first = $self->{sessions}[0];
 	$first->{raw}->query("SET fast_uuid.ordering = 'instance'; SELECT fast_uuid_reset_ordering(); RESET fast_uuid.ordering");
-	my ($all) = $self->stats($first);
-	$self->{model}{instance}{steps}   = [ ($all->{backward_steps}) x 2 ];
-	$self->{model}{instance}{largest} = [ 1000 * $all->{largest_clock_lead}, 1000 * $all->{largest_clock_lead} + 999 ];
-	$self->{counted_before} = $all->{backward_steps};
 	return $self;
 }
 
@@ -68,8 +63,7 @@ sub connect_session
 		order      => $self->{model}->new_session,
 		state      => SessionModel->new,
 		base       => { %default, ordering => $ordering, max_clock_lead => $limit },
-		sources    => {},
-		steps_then => $self->{clock}{steps}
+		sources    => {}
 	};
 	return;
 }
@@ -175,7 +169,7 @@ sub reserve
 		$ns[$_] == $ns[0] + $_ or differs("apart: $what", "$what: nanosecond $ns[$_] is not $_ after $ns[0]") foreach 1 .. $#ns;
 		$first = [ ($ns[0]) x 2 ];
 	}
-	$model->reserve($session, $ordering, $clock, $first, $count);
+	$model->reserve($session, $ordering, $first, $count);
 	return $first;
 }
 
@@ -298,13 +292,13 @@ sub stats
 {
 	my ($self, $session) = @_;
 	my $rows = $session->{raw}->query(
-		q{SELECT concat_ws(' ', name, refills, backward_steps, (extract(epoch FROM clock_lead) * 1000000)::bigint,
+		q{SELECT concat_ws(' ', name, refills, (extract(epoch FROM clock_lead) * 1000000)::bigint,
 			(extract(epoch FROM largest_clock_lead) * 1000000)::bigint) FROM fast_uuid_stats()});
 	my (%order, %refills);
 	foreach (split /\n/, $rows)
 	{
 		my ($name, @figures) = split / /;
-		@{ $order{$name} }{qw(backward_steps clock_lead largest_clock_lead)} = @figures if @figures == 3;
+		@{ $order{$name} }{qw(clock_lead largest_clock_lead)} = @figures if @figures == 2;
 		$refills{$name} = $figures[0] if @figures == 1;
 	}
 	return (@order{qw(instance session)}, \%refills);
@@ -325,16 +319,11 @@ sub check_stats
 	my ($all, $own, $refills) = $self->stats($session);
 	my $after  = $self->{clock}->now;
 	my $clock  = [ min($before, $after), max($before, $after) ];
-	foreach (
-		[ 'session',  $own, $session->{order},   -$session->{steps_then} ],
-		[ 'instance', $all, $model->{instance}, $self->{counted_before} + $model->{brought} ])
+	foreach ([ 'session', $own, $session->{order} ], [ 'instance', $all, $model->{instance} ])
 	{
-		my ($name, $row, $scope, $more) = @$_;
-		my $wrong = $model->wrong_stats($scope, $clock, @$row{qw(backward_steps clock_lead largest_clock_lead)});
+		my ($name, $row, $scope) = @$_;
+		my $wrong = $model->wrong_stats($scope, $clock, @$row{qw(clock_lead largest_clock_lead)});
 		disagrees('statistics: ' . $wrong =~ s/ .*//r . " $name", "fast_uuid_stats(), $name: $wrong") if $wrong;
-		my $true = $self->{clock}{steps} + $more;
-		disagrees("steps: $name", "fast_uuid_stats(), $name: $row->{backward_steps} backward steps, but the clock made $true")
-		  if $row->{backward_steps} > $true;
 	}
 
 	# Only the sources that were asked have delivered; without a buffer once per id.

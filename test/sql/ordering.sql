@@ -15,8 +15,17 @@ SET fast_uuid.max_clock_lead = 0;
 -- speed alone never leads the clock
 SELECT count(uuidv7_fast()), count(DISTINCT uuidv7_fast()) FROM generate_series(1, 100000);
 SELECT cardinality(uuidv7_fast_array(1000000));
-SELECT name, backward_steps, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
+SELECT name, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
   FROM fast_uuid_stats() WHERE kind = 'ordering' AND name = 'session';
+RESET fast_uuid.max_clock_lead;
+
+-- a reset sets back what a session has seen of a lead
+SET fast_uuid.max_clock_lead = '1h';
+SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + interval '30 min'));
+SELECT uuidv7_fast() IS NOT NULL AS made;
+SELECT clock_lead > '20 min' AS lead, largest_clock_lead > '20 min' AS was_noted FROM fast_uuid_stats() WHERE name = 'session';
+SELECT fast_uuid_reset_ordering();
+SELECT clock_lead, largest_clock_lead FROM fast_uuid_stats() WHERE name = 'session';
 RESET fast_uuid.max_clock_lead;
 
 -- forgetting the latest value is not for everybody

@@ -36,7 +36,7 @@ else
 	like($err, qr/^.*ERROR:  55000: fast_uuid must be loaded via "shared_preload_libraries".*ERROR:  55000: fast_uuid must be loaded/s,
 		'without preloading: an error for every call');
 	like($err, qr/HINT:  Add fast_uuid to "shared_preload_libraries" and restart/, 'the hint says what to do');
-	is( $node->safe_psql('postgres', "SELECT backward_steps IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
+	is( $node->safe_psql('postgres', "SELECT clock_lead IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
 		't', 'there are no statistics');
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	$node->restart;

@@ -174,7 +174,7 @@ foreach my $how ('ordering', 'required_ordering')
 my $too_far = qr/ERROR:  55000: embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"\n.*HINT:.*fast_uuid_reset_ordering\(\)/s;
 next_life('fast', 3600);
 exceed('backward step', ids('SELECT uuidv7_fast_set(10)'));
-is(stats('backward_steps', 'instance'), '1', 'a clock that is behind the horizon: one backward step');
+is(stats("largest_clock_lead > '59 min'", 'instance'), 't', 'a clock that is behind the horizon: a lead');
 refused("SET fast_uuid.max_clock_lead = '1 h'; SELECT uuidv7_fast()", $too_far, 'beyond fast_uuid.max_clock_lead');
 next_life('fast', 3600);
 refused("SET fast_uuid.max_clock_lead = '1 h'; SELECT $_", $too_far, "beyond fast_uuid.max_clock_lead, in the next life, $_")
@@ -255,7 +255,7 @@ freeze_clock_at($node, $still + 2);
 	$_->quit foreach @waiting;
 	is(scalar(@ids), 20004, 'wait: every session goes on');
 	exceed('wait', @ids);
-	is(stats("backward_steps = 0, largest_clock_lead < '1 ms'", 'instance'), 't|t', 'wait: never ahead of the clock, no backward step');
+	is(stats("largest_clock_lead < '1 ms'", 'instance'), 't', 'wait: never ahead of the clock');
 }
 
 # One that runs, and statements that may take less than what is missing.  (While

@@ -136,20 +136,5 @@ check('preloaded, a resolution of 1000 ns', 1000);
 $clock->set(resolution => 1);
 check('preloaded, what a child would find does not count', 1000);
 
-# One that fails after the reading that a call takes its time from: no step is
-# counted by what it left.
-$session = session();
-$session->query("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast()");
-my $count = "SELECT backward_steps FROM fast_uuid_stats() WHERE name = 'instance'";
-my $before = $session->query($count);
-$clock->step(-3_600_000_000_000);
-$clock->set(readings_left => 2, fails => EINVAL);
-like($session->outcome('SELECT uuidv7_fast()'), qr/^value [0-9a-f]/, 'a clock that fails only after the time was read: a UUID');
-$clock->set(readings_left => 0, fails => 0);
-is($session->query($count), $before, '... and no backward step of the instance yet');
-$session->query('SELECT uuidv7_fast()');
-is($session->query($count), $before + 1, '... until it can be read again');
-$session->quit;
-
 $node->stop;
 done_testing();

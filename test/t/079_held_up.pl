@@ -1,6 +1,6 @@
 # Sessions that need what another one has, which stands still in the middle of a
-# reset or of a look at the clock: those that must wait can be cancelled, and go on
-# once it is free; the others do not wait.  And a wait for the clock ends, though the
+# reset: those that must wait can be cancelled, and go on once it is free; the others
+# do not wait.  And a wait for the clock ends, though the
 # clock stands still.
 
 use strict;
@@ -26,7 +26,6 @@ $node->start;
 $node->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;
 CREATE FUNCTION hold_reset(hold bool) RETURNS bool AS '$module' LANGUAGE c;
-CREATE FUNCTION hold_observing(hold bool) RETURNS bool AS '$module' LANGUAGE c;
 });
 my $user    = $node->safe_psql('postgres', 'SELECT current_user');
 my $durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
@@ -51,10 +50,6 @@ my %held = (
 	hold_reset => [
 		[ $observe, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()' ],
 		[ $generate, $array, $set, 'SELECT count(*) FROM fast_uuid_stats()' ]
-	],
-	hold_observing => [
-		[$observe],
-		[ $generate, $array, $set, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()', 'SELECT count(*) FROM fast_uuid_stats()' ]
 	]);
 
 foreach my $ordering ('instance', $durable ? 'durable' : ())
