@@ -84,6 +84,14 @@
 #define FUUID_NAME_LWLOCK(lock) LWLockRegisterTranche((lock)->tranche, FUUID_LWLOCK_NAME)
 #endif
 
+/*
+ * Lets a setting that is defined in a parallel operation take over what was set
+ * before.
+ */
+#ifndef GUC_ALLOW_IN_PARALLEL
+#error "fast_uuid needs PostgreSQL 15.9, 16.5, 17.1 or later"
+#endif
+
 /* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
@@ -109,12 +117,5 @@ fuuid_find_setting(const char *name)
 	return NULL;
 #endif
 }
-
-/* The part of that record that only a text setting has. */
-#if PG_VERSION_NUM >= 190000
-#define FUUID_TEXT_SETTING(record) (&(record)->_string)
-#else
-#define FUUID_TEXT_SETTING(record) ((struct config_string *) (record))
-#endif
 
 #endif							/* FUUID_COMPAT_H */

@@ -158,11 +158,15 @@ check_usable(int source)
 	const char *why;
 
 	if (!(fuuid_allowed_sources >> source & 1))
-		fuuid_settings_not_allowed(from->name);
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("entropy source \"%s\" is not allowed", from->name),
+				 errhint("The setting \"fast_uuid.allowed_sources\" allows: %s.",
+						 fuuid_entropy_names(fuuid_allowed_sources))));
 	if (!from->available(&why))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg(FUUID_NOT_AVAILABLE_MESSAGE, from->name),
+				 errmsg("entropy source \"%s\" is not available", from->name),
 				 errdetail_internal("%s", why)));
 }
 
@@ -194,9 +198,6 @@ fuuid_entropy_refill(int source)
 	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
 	EntropyStats *stats = &fuuid_entropy.stats[source];
 	uint32		size;
-
-	if (source == FUUID_ENTROPY_UNKNOWN)
-		fuuid_settings_unknown_source();
 
 	if (fuuid_entropy.pid != MyProcPid)
 	{

@@ -79,10 +79,7 @@ enum
 #define FUUID_ENTROPY_ROW(name) FUUID_ENTROPY_##name,
 	FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
 #undef FUUID_ENTROPY_ROW
-	FUUID_ENTROPY_COUNT,
-
-	/* In place of an index: fast_uuid.source names none.  A draw raises the error. */
-	FUUID_ENTROPY_UNKNOWN = FUUID_ENTROPY_COUNT
+	FUUID_ENTROPY_COUNT
 };
 
 #define FUUID_ENTROPY_ROW(name) extern const EntropySource fuuid_entropy_##name;
@@ -97,7 +94,7 @@ FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
 typedef struct EntropyState
 {
 	int			pid;			/* the process that buffered it; 0: none */
-	EntropyBuffer buffer[FUUID_ENTROPY_COUNT + 1];	/* that of FUUID_ENTROPY_UNKNOWN stays empty */
+	EntropyBuffer buffer[FUUID_ENTROPY_COUNT];
 	EntropyStats stats[FUUID_ENTROPY_COUNT];
 	EntropyWords words[FUUID_ENTROPY_COUNT];
 } EntropyState;
@@ -119,10 +116,9 @@ extern const char *fuuid_entropy_errno_reason(const char *what);
 extern bool fuuid_entropy_kernel_seeded(const char **why);
 
 /*
- * Draw 64 random bits from a source (index into fuuid_entropy_sources, or
- * FUUID_ENTROPY_UNKNOWN).  The
+ * Draw 64 random bits from a source (index into fuuid_entropy_sources).  The
  * word handed out is wiped from the buffer.  Raises an error, and draws
- * nothing, where the source fails.
+ * nothing, where the source fails or may not be used.
  *
  * The process id is compared because a library preloaded in the postmaster
  * takes its buffers into every child: what was buffered before a fork must not

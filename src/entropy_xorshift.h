@@ -5,17 +5,20 @@
 #ifndef FUUID_ENTROPY_XORSHIFT_H
 #define FUUID_ENTROPY_XORSHIFT_H
 
+#include "utils/guc.h"
 #include "xorshift_lanes.h"
 
 typedef struct XorshiftGenerator
 {
 	bool		seeded;			/* by fast_uuid.seed, else from strong entropy */
-	char		refusal[128];	/* why that seed is not used; empty: it is */
 	uint64		seed;
 	int			started_by;		/* process id; 0: lanes are not set yet */
 	XorshiftLanes lanes;
 } XorshiftGenerator;
 
 extern void fuuid_xorshift_use(XorshiftGenerator *generator);
+
+extern bool fuuid_seed_check(char **newval, void **extra, GucSource source);
+extern void fuuid_seed_assign(const char *newval, void *extra);
 
 #endif							/* FUUID_ENTROPY_XORSHIFT_H */

@@ -49,8 +49,6 @@ fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 				fuuid_clock_read(now);
 			fuuid_session_reserve(now, count);
 			break;
-		case FUUID_ORDERING_UNKNOWN:
-			fuuid_settings_unknown_ordering();
 	}
 }
 
@@ -90,8 +88,6 @@ fuuid_ordering_advance_past(uint64 ns)
 	uint64		last_ns;
 
 	check_observed(ns);
-	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
-		fuuid_settings_unknown_ordering();
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
 	{
 		fuuid_instance_enter();
@@ -128,8 +124,6 @@ fuuid_ordering_advance_past(uint64 ns)
 void
 fuuid_ordering_reset(void)
 {
-	if (fuuid_ordering_scope == FUUID_ORDERING_UNKNOWN)
-		fuuid_settings_unknown_ordering();
 	if (fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
 		fuuid_instance_reset();
 	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)

@@ -12,10 +12,7 @@ typedef enum OrderingScope
 {
 	FUUID_ORDERING_SESSION,
 	FUUID_ORDERING_INSTANCE,
-	FUUID_ORDERING_DURABLE,
-
-	/* a setting names none: a reservation raises the error */
-	FUUID_ORDERING_UNKNOWN
+	FUUID_ORDERING_DURABLE
 } OrderingScope;
 
 /*

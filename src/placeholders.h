@@ -1,29 +1,22 @@
 /*
  * placeholders.h
- *	  Settings that were made before the library was loaded.
+ *	  Protective settings that were made before the library was loaded.
  */
 #ifndef FUUID_PLACEHOLDERS_H
 #define FUUID_PLACEHOLDERS_H
 
 #include "utils/guc.h"
 
-/* Does the text hold a value of the setting? */
-typedef bool (*SettingValid) (const char *text);
-
-/* A setting, as far as its placeholder has to be checked. */
-typedef struct SettingRule
+/* A setting that protects others than the user who would like to change it. */
+typedef struct ProtectiveSetting
 {
 	const char *name;
-	bool		privileged;		/* only superusers, or by GRANT SET ON PARAMETER */
-	SettingValid valid;			/* NULL: its check hook keeps a wrong value */
-} SettingRule;
+	bool		(*valid) (const char *text);
+	GucSource	source;			/* of the value that its placeholder held */
+	GucSource	reset_source;	/* of that which RESET leads to */
+} ProtectiveSetting;
 
-extern void fuuid_placeholders_check(const SettingRule *rules, int count);
-extern int	fuuid_placeholders_flag(void);
-extern void fuuid_placeholders_taken_over(const SettingRule *rules, int count);
-
-extern const char *fuuid_setting_origin(GucSource source);
-extern GucSource fuuid_setting_source(const char *name);
-extern bool fuuid_setting_is_in_file(const char *name);
+extern void fuuid_placeholder_check(ProtectiveSetting *setting);
+extern void fuuid_placeholder_check_taken_over(const ProtectiveSetting *setting);
 
 #endif							/* FUUID_PLACEHOLDERS_H */

@@ -4,67 +4,99 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
+#include <limits.h>
+
+#include "compat.h"
 #include "entropy.h"
+#include "entropy_xorshift.h"
 #include "miscadmin.h"
+#include "ordering.h"
 #include "placeholders.h"
 #include "settings.h"
-#include "settings_hooks.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 
+/* What stands between the names in a list, or around them. */
+#define LIST_SEPARATORS ", \t\n\v\f\r\""
+
+int			fuuid_source;
 int			fuuid_buffer_size = FUUID_BUFFER_SIZE_DEFAULT;
 bool		fuuid_vdso = true;
 int			fuuid_max_clock_lead = -1;
+uint32		fuuid_allowed_sources = FUUID_ENTROPY_ALL;
 
+static char *allowed_text;
 static char *seed_text;
+static int	ordering = FUUID_ORDERING_SESSION;
+static int	required_ordering = FUUID_ORDERING_SESSION;
 
-/* True while the settings are defined, and take over what was set before. */
-static bool defining = false;
+static const struct config_enum_entry ordering_options[] = {
+	{"session", FUUID_ORDERING_SESSION, false},
+	{"instance", FUUID_ORDERING_INSTANCE, false},
+	{"durable", FUUID_ORDERING_DURABLE, false},
+	{NULL, 0, false}
+};
 
 /*
- * Has a value that cannot be used to be kept, and refused by each call?  Only a
- * SET by hand can be refused at once: in any other place the server would put
- * the default in the place of what was asked for.
+ * Read a list of sources as a set.  Returns NULL, or where in the list a name is
+ * that no source has.  Allocates no memory and does not fail, so that the assign
+ * hook can read the list as well.
  */
-bool
-fuuid_setting_must_keep(GucSource source)
+static const char *
+parse_sources(const char *list, uint32 *sources)
 {
-	return defining || InitializingParallelWorker || source < PGC_S_INTERACTIVE;
+	const char *unknown = NULL;
+	size_t		len;
+
+	*sources = 0;
+	for (list += strspn(list, LIST_SEPARATORS); *list != '\0'; list += len + strspn(list + len, LIST_SEPARATORS))
+	{
+		int			index;
+
+		len = strcspn(list, LIST_SEPARATORS);
+		index = fuuid_entropy_lookup(list, len);
+		if (index >= 0)
+			*sources |= UINT32_C(1) << index;
+		else
+			unknown = list;
+	}
+	return unknown;
+}
+
+static bool
+allowed_valid(const char *text)
+{
+	uint32		sources;
+
+	return parse_sources(text, &sources) == NULL;
 }
 
 /*
- * Tell the log, once, of a wrong value in the configuration file.
+ * Check a list of sources.  A wrong one that was stored for a role or a database,
+ * by a session that had not loaded the library, is accepted: the server would go
+ * on without it, and a name that no source has allows nothing.
  */
-void
-fuuid_setting_warn_of_mistake(const char *setting, const char *value, const char *detail)
+static bool
+allowed_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
 {
-	if (IsUnderPostmaster)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid value for parameter \"%s\": \"%s\"", setting, value),
-			 errdetail("%s", detail),
-			 errhint("Correct the value. Until then, calls raise an error.")));
-}
+	uint32		sources;
+	const char *unknown = parse_sources(*newval, &sources);
 
-bool
-fuuid_settings_are_defined(void)
-{
-	return !defining;
+	if (unknown == NULL || (source >= PGC_S_GLOBAL && source <= PGC_S_DATABASE_USER))
+		return true;
+	GUC_check_errdetail("Unrecognized entropy source: \"%.*s\".", (int) strcspn(unknown, LIST_SEPARATORS), unknown);
+	GUC_check_errhint("Valid values are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
+	return false;
 }
 
 /*
- * Raise the error for a setting whose value names nothing that there is.
+ * What is buffered from a source that is no longer allowed must not be used, so
+ * that calls need to look at the allowlist only when they refill.
  */
-void
-fuuid_setting_fail_unknown(const char *what, const char *value, const char *setting, const char *valid)
+static void
+allowed_assign(const char *newval, void *extra pg_attribute_unused())
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized %s \"%s\"", what, value),
-			 errdetail("\"%s\" was set %s.", setting, fuuid_setting_origin(fuuid_setting_source(setting))),
-			 errhint("Valid values are: %s. Use SET to choose one of them, or correct the value where it was set and reconnect.", valid)));
+	(void) parse_sources(newval, &fuuid_allowed_sources);
+	fuuid_entropy_discard();
 }
 
 /*
@@ -84,96 +116,61 @@ vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused()
 }
 
 static bool
-buffer_size_valid(const char *text)
+ordering_valid(const char *text)
 {
-	int			size;
-
-	return parse_int(text, &size, GUC_UNIT_BYTE, NULL) && size >= 0 && size <= FUUID_BUFFER_SIZE_MAX;
+	for (const struct config_enum_entry *option = ordering_options; option->name != NULL; option++)
+		if (pg_strcasecmp(option->name, text) == 0)
+			return true;
+	return false;
 }
 
-static bool
-vdso_valid(const char *text)
+/* The wider one of the two orders is in force. */
+static void
+ordering_assign(int newval, void *extra pg_attribute_unused())
 {
-	bool		on;
-
-	return parse_bool(text, &on);
+	fuuid_ordering_set_scope(Max(newval, required_ordering));
 }
 
-static bool
-max_clock_lead_valid(const char *text)
+static void
+required_ordering_assign(int newval, void *extra pg_attribute_unused())
 {
-	int			milliseconds;
-
-	return parse_int(text, &milliseconds, GUC_UNIT_MS, NULL) && milliseconds >= -1;
+	fuuid_ordering_set_scope(Max(newval, ordering));
 }
 
 /*
- * Define the settings.  Raises an error, and defines none, where one of them
- * was set before in a way that would not be carried over.
+ * The names of the sources, as the server lists them.
  */
-void
-fuuid_settings_init(void)
+static const struct config_enum_entry *
+source_options(void)
 {
-	static const SettingRule rules[] = {
-		{"fast_uuid.allowed_sources", true, NULL},
-		{"fast_uuid.source", false, NULL},
-		{"fast_uuid.buffer_size", false, buffer_size_valid},
-		{"fast_uuid.vdso", false, vdso_valid},
-		{"fast_uuid.seed", true, NULL},
-		{"fast_uuid.required_ordering", true, NULL},
-		{"fast_uuid.ordering", false, NULL},
-		{"fast_uuid.max_clock_lead", false, max_clock_lead_valid},
-	};
+	static struct config_enum_entry options[FUUID_ENTROPY_COUNT + 1];
 
-	int			flag;
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
+		options[i] = (struct config_enum_entry) {fuuid_entropy_sources[i]->name, i, false};
+	return options;
+}
 
-	fuuid_placeholders_check(rules, lengthof(rules));
-
-	/*
-	 * A warning below, of a misspelt setting, must not end in the error of a
-	 * cancelled query: the library would be half loaded for ever.
-	 */
-	HOLD_INTERRUPTS();
-	defining = true;
-	flag = fuuid_placeholders_flag();
-
-	/* Before the source, which is checked against it. */
+static void
+define_source_settings(const char *all_sources)
+{
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Sets the entropy sources that may be used.",
-							   "A comma-separated list of names. Any other source is refused, whether \"fast_uuid.source\" or an argument names it. "
-							   "A list that contains an unknown name allows nothing. "
+							   "A list of names. Any other source is refused, whether \"fast_uuid.source\" or an argument names it. "
 							   "This does not change \"fast_uuid.source\"; set that to an allowed source.",
-							   &fuuid_allowed_text,
-							   MemoryContextStrdup(TopMemoryContext, fuuid_entropy_names(FUUID_ENTROPY_ALL)),
-							   PGC_SUSET, GUC_LIST_INPUT | flag,
-							   fuuid_allowed_check, fuuid_allowed_assign, NULL);
+							   &allowed_text,
+							   all_sources,
+							   PGC_SUSET, GUC_LIST_INPUT | GUC_ALLOW_IN_PARALLEL,
+							   allowed_check, allowed_assign, NULL);
 
-	DefineCustomStringVariable("fast_uuid.source",
-							   "Sets the entropy source of generated UUIDs.",
-							   "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
-							   "\"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
-							   &fuuid_source_text,
-							   fuuid_entropy_sources[fuuid_entropy_default()]->name,
-							   PGC_USERSET, flag,
-							   fuuid_source_check, fuuid_source_assign, fuuid_source_show);
-
-	DefineCustomIntVariable("fast_uuid.buffer_size",
-							"Sets the number of random bytes to fetch ahead from an entropy source.",
-							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, "
-							"and each further one is twice as large, up to this size. "
-							"0 disables the buffer, so that each UUID is a request to the source.",
-							&fuuid_buffer_size,
-							FUUID_BUFFER_SIZE_DEFAULT, 0, FUUID_BUFFER_SIZE_MAX,
-							PGC_USERSET, GUC_UNIT_BYTE | flag,
-							NULL, buffer_size_assign, NULL);
-
-	DefineCustomBoolVariable("fast_uuid.vdso",
-							 "Enables calling getrandom through the kernel's vDSO.",
-							 "If this is off, or the kernel does not offer it there, \"getrandom\" makes a system call for every fetch.",
-							 &fuuid_vdso,
-							 true,
-							 PGC_USERSET, flag,
-							 NULL, vdso_assign, NULL);
+	DefineCustomEnumVariable("fast_uuid.source",
+							 "Sets the entropy source of generated UUIDs.",
+							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
+							 "\"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
+							 &fuuid_source,
+							 fuuid_entropy_default(),
+							 source_options(),
+							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, NULL, NULL);
 
 	DefineCustomStringVariable("fast_uuid.seed",
 							   "Sets the 64-bit seed of \"xorshift128+\".",
@@ -183,28 +180,56 @@ fuuid_settings_init(void)
 							   "If it is empty, the generator is seeded from strong entropy.",
 							   &seed_text,
 							   "",
-							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | flag,
+							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | GUC_ALLOW_IN_PARALLEL,
 							   fuuid_seed_check, fuuid_seed_assign, NULL);
+}
 
-	DefineCustomStringVariable("fast_uuid.required_ordering",
-							   "Sets the minimum order of generated UUIDs.",
-							   "The stronger of this and \"fast_uuid.ordering\" is in force. From the weakest to the strongest, "
-							   "the values are \"session\", \"instance\" and \"durable\".",
-							   &fuuid_required_ordering_text,
-							   "session",
-							   PGC_SUSET, flag,
-							   fuuid_required_ordering_check, fuuid_required_ordering_assign, fuuid_required_ordering_show);
+static void
+define_buffer_settings(void)
+{
+	DefineCustomIntVariable("fast_uuid.buffer_size",
+							"Sets the number of random bytes to fetch ahead from an entropy source.",
+							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, "
+							"and each further one is twice as large, up to this size. "
+							"0 disables the buffer, so that each UUID is a request to the source.",
+							&fuuid_buffer_size,
+							FUUID_BUFFER_SIZE_DEFAULT, 0, FUUID_BUFFER_SIZE_MAX,
+							PGC_USERSET, GUC_UNIT_BYTE | GUC_ALLOW_IN_PARALLEL,
+							NULL, buffer_size_assign, NULL);
 
-	DefineCustomStringVariable("fast_uuid.ordering",
-							   "Sets the scope within which generated UUIDs are monotonic.",
-							   "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" "
-							   "or \"durable\"; before PostgreSQL 17 this requires fast_uuid in \"shared_preload_libraries\". "
-							   "\"durable\": in each database, also across restarts, crashes and failovers; this requires "
-							   "PostgreSQL 17 or later.",
-							   &fuuid_ordering_text,
-							   "session",
-							   PGC_USERSET, flag,
-							   fuuid_ordering_check, fuuid_ordering_assign, fuuid_ordering_show);
+	DefineCustomBoolVariable("fast_uuid.vdso",
+							 "Enables calling getrandom through the kernel's vDSO.",
+							 "If this is off, or the kernel does not offer it there, \"getrandom\" makes a system call for every fetch.",
+							 &fuuid_vdso,
+							 true,
+							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, vdso_assign, NULL);
+}
+
+static void
+define_ordering_settings(void)
+{
+	DefineCustomEnumVariable("fast_uuid.required_ordering",
+							 "Sets the minimum order of generated UUIDs.",
+							 "The stronger of this and \"fast_uuid.ordering\" is in force. From the weakest to the strongest, "
+							 "the values are \"session\", \"instance\" and \"durable\".",
+							 &required_ordering,
+							 FUUID_ORDERING_SESSION,
+							 ordering_options,
+							 PGC_SUSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, required_ordering_assign, NULL);
+
+	DefineCustomEnumVariable("fast_uuid.ordering",
+							 "Sets the scope within which generated UUIDs are monotonic.",
+							 "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" "
+							 "or \"durable\"; before PostgreSQL 17 this requires fast_uuid in \"shared_preload_libraries\". "
+							 "\"durable\": in each database, also across restarts, crashes and failovers; this requires "
+							 "PostgreSQL 17 or later.",
+							 &ordering,
+							 FUUID_ORDERING_SESSION,
+							 ordering_options,
+							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, ordering_assign, NULL);
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
 							"Sets how far the time in new UUIDs may be ahead of the clock.",
@@ -214,12 +239,43 @@ fuuid_settings_init(void)
 							"except for fast_uuid_observe(), where it means one second.",
 							&fuuid_max_clock_lead,
 							-1, -1, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS | flag,
+							PGC_USERSET, GUC_UNIT_MS | GUC_ALLOW_IN_PARALLEL,
 							NULL, NULL, NULL);
+}
 
-	defining = false;
-	fuuid_source_warn_if_left_out();
-	fuuid_placeholders_taken_over(rules, lengthof(rules));
+/*
+ * Define the settings.  Raises an error, and defines none, where one that
+ * protects others was set before in a way that the server would not take over.
+ */
+void
+fuuid_settings_init(void)
+{
+	ProtectiveSetting protective[] = {
+		{.name = "fast_uuid.allowed_sources", .valid = allowed_valid},
+		{.name = "fast_uuid.required_ordering", .valid = ordering_valid},
+	};
+	bool		exit_on_any_error = ExitOnAnyError;
+	const char *all_sources = MemoryContextStrdup(TopMemoryContext, fuuid_entropy_names(FUUID_ENTROPY_ALL));
+
+	for (size_t i = 0; i < lengthof(protective); i++)
+		fuuid_placeholder_check(&protective[i]);
+
+	/*
+	 * The library cannot be loaded again once it has defined a setting.  So an
+	 * error ends the session here, and a cancel request has to wait.
+	 */
+	HOLD_INTERRUPTS();
+	ExitOnAnyError = true;
+
+	define_source_settings(all_sources);
+	define_buffer_settings();
+	define_ordering_settings();
+	for (size_t i = 0; i < lengthof(protective); i++)
+		fuuid_placeholder_check_taken_over(&protective[i]);
+
+	/* A misspelt setting is refused from now on. */
 	MarkGUCPrefixReserved("fast_uuid");
+
+	ExitOnAnyError = exit_on_any_error;
 	RESUME_INTERRUPTS();
 }

@@ -7,8 +7,6 @@
 #include "compat.h"
 #include "entropy.h"
 #include "entropy_xorshift.h"
-#include "placeholders.h"
-#include "settings_hooks.h"
 
 /*
  * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.
@@ -29,8 +27,7 @@ parse_seed(const char *text, uint64 *seed)
 
 /*
  * Check a seed.  It belongs to one session, which sets it: from a file, a
- * database or a role each session would draw the same bits, so there it is kept,
- * and xorshift128+ refuses to be used with it.
+ * database or a role each session would draw the same bits.
  *
  * The generator of a seed travels as the setting's "extra": when SET LOCAL or
  * a function's SET ends, the server hands the earlier one back, which then
@@ -40,14 +37,16 @@ bool
 fuuid_seed_check(char **newval, void **extra, GucSource source)
 {
 	XorshiftGenerator *generator;
-	uint64		seed = 0;
-	bool		malformed;
+	uint64		seed;
 
 	if (**newval == '\0')
 		return true;
-
-	malformed = !parse_seed(*newval, &seed);
-	if (malformed && !fuuid_setting_must_keep(source))
+	if (source < PGC_S_INTERACTIVE)
+	{
+		GUC_check_errdetail("A seed is accepted only from SET.");
+		return false;
+	}
+	if (!parse_seed(*newval, &seed))
 	{
 		GUC_check_errdetail("A seed is a decimal integer from 0 to 18446744073709551615, "
 							"or 0x followed by hexadecimal digits up to 0xffffffffffffffff.");
@@ -59,12 +58,6 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 	memset(generator, 0, sizeof(XorshiftGenerator));
 	generator->seeded = true;
 	generator->seed = seed;
-	if (malformed)
-		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "\"fast_uuid.seed\" is not a 64-bit number; it was set %s.", fuuid_setting_origin(source));
-	else if (source < PGC_S_INTERACTIVE)
-		snprintf(generator->refusal, sizeof(generator->refusal),
-				 "\"fast_uuid.seed\" was set %s. Remove it there; a seed is accepted only from SET.", fuuid_setting_origin(source));
 	*extra = generator;
 	return true;
 }

@@ -12,7 +12,7 @@ use RandomHistory;
 sub new
 {
 	my ($class) = @_;
-	return bless { status => 'idle', set => {}, touched => {}, levels => [], owned => {} }, $class;
+	return bless { status => 'idle', set => {}, levels => [], owned => {} }, $class;
 }
 
 # In force now, and after the transaction; undef: not set in this session.
@@ -29,7 +29,6 @@ sub set
 	return if $local && $self->{status} eq 'idle';
 	my $after = $local && $self->{set}{$name} ? $self->{set}{$name}[1] : undef;
 	$self->{set}{$name} = [ $value, $local ? $after : $value ];
-	$self->{touched}{$name} = 1 if $self->{status} ne 'idle';
 	return;
 }
 
@@ -41,17 +40,16 @@ sub reset_all
 	return;
 }
 
-# Of the settings, and of which of them this transaction has set or reset.
 sub save
 {
 	my ($self) = @_;
-	return { set => { map { $_ => [ @{ $self->{set}{$_} } ] } keys %{ $self->{set} } }, touched => { %{ $self->{touched} } } };
+	return { set => { map { $_ => [ @{ $self->{set}{$_} } ] } keys %{ $self->{set} } } };
 }
 
 sub restore
 {
 	my ($self, $saved) = @_;
-	@$self{qw(set touched)} = @$saved{qw(set touched)};
+	$self->{set} = $saved->{set};
 	return;
 }
 
@@ -79,13 +77,6 @@ sub savepoint
 	my ($self, $name) = @_;
 	push @{ $self->{levels} }, [ $name, $self->save ];
 	return;
-}
-
-# All that a setting is, or will be again when something ends; undef: not set.
-sub values_of
-{
-	my ($self, $name) = @_;
-	return map { @{ $_->{$name} // [] } } $self->{set}, map { $_->[1]{set} } @{ $self->{levels} };
 }
 
 # The level of the latest savepoint of that name; undef: there is none.
@@ -129,7 +120,7 @@ sub end
 	{
 		$self->restore($self->{levels}[0][1]);
 	}
-	@$self{qw(status levels touched)} = ('idle', [], {});
+	@$self{qw(status levels)} = ('idle', []);
 	$self->disown(0);
 	return;
 }

@@ -50,7 +50,6 @@ my %weights = (
 	role      => 4,
 	control   => 22,
 	call      => 30,
-	load      => 2,
 	function  => 10,
 	changing  => 4,
 	in_vain   => 6,
@@ -77,7 +76,7 @@ sub perform
 	my ($number, $kind, @arguments) = @$command;
 	my $do = "do_$kind";
 	$self->{acting} = $number;
-	$self->{sessions}[$number]{fresh} = 0 if $kind !~ /^(call|load)$/;
+	$self->{sessions}[$number]{fresh} = 0 if $kind ne 'call';
 	$self->$do($self->{sessions}[$number], @arguments);
 	$self->check($_) foreach @{ $self->{sessions} };
 	return;
@@ -102,10 +101,10 @@ sub do_set
 	my ($self, $session, $name, $text, $how, $local) = @_;
 	my ($model, $state) = ($self->{model}, $session->{state});
 	$local = $how eq 'SET LOCAL' if $how ne 'set_config';
-	my @errors = $state->refuses('SET') || $model->set_errors($session, $model->role($session), $name, $text);
+	my @errors = $state->refuses('SET') || $model->set_errors($model->role($session), $name, $text);
 	my $sql    = "$how fast_uuid.$name = '$text'";
 	$sql = "SELECT set_config('fast_uuid.$name', '$text', " . ($local ? 'true)' : 'false)') if $how eq 'set_config';
-	$self->run($session, $session->{loaded} ? 'SET' : 'SET, not loaded', $sql, @errors);
+	$self->run($session, 'SET', $sql, @errors);
 	$self->set($session, $name, $text, $local) unless @errors;
 	return;
 }
@@ -125,7 +124,7 @@ sub do_reset
 {
 	my ($self, $session, $name, $local) = @_;
 	my ($model, $state) = ($self->{model}, $session->{state});
-	my @errors = $state->refuses('SET') || $model->set_errors($session, $model->role($session), $name);
+	my @errors = $state->refuses('SET') || $model->set_errors($model->role($session), $name);
 	$self->run($session, 'RESET', $local ? "SET LOCAL fast_uuid.$name TO DEFAULT" : "RESET fast_uuid.$name", @errors);
 	$state->set($name, undef, $local) unless @errors;
 	return;
@@ -197,22 +196,6 @@ sub do_call
 	return;
 }
 
-sub choose_load { return }
-
-sub do_load
-{
-	my ($self, $session) = @_;
-	my $refused = $session->{state}->refuses('SELECT');
-	my $before  = $session->{loaded};
-	my @errors  = $refused || $self->{model}->load_errors($session);
-	$self->run($session, 'load', "SELECT uuidv7_fast_min('2000-01-01Z') IS NULL", @errors);
-	return if @errors || $before;
-	$session->{loaded} = 1;
-	$self->note_signature($session);
-	$session->{fresh} = 1;
-	return;
-}
-
 sub choose_function { my (undef, $random) = @_; return one_of($random, sort keys %functions) }
 
 sub do_function
@@ -222,7 +205,7 @@ sub do_function
 	my ($name, $text) = @{ $function->{clause} };
 	my $refused = $state->refuses('SELECT');
 	my $role    = $function->{definer} ? $model->{superuser} : $model->role($session);
-	my @errors  = $refused || $model->set_errors($session, $role, $name, $text);
+	my @errors  = $refused || $model->set_errors($role, $name, $text);
 	my $seed;
 	$state->within(
 		sub {
@@ -250,7 +233,7 @@ sub do_changing
 {
 	my ($self, $session, $name, $text) = @_;
 	my $model  = $self->{model};
-	my @errors = $session->{state}->refuses('SELECT') || $model->set_errors($session, $model->role($session), $name, $text);
+	my @errors = $session->{state}->refuses('SELECT') || $model->set_errors($model->role($session), $name, $text);
 	$self->run($session, 'changing', "SELECT changing('fast_uuid.$name', '$text')", @errors);
 	$self->set($session, $name, $text) unless @errors;
 	$session->{fresh} = 0;
@@ -275,7 +258,7 @@ sub do_in_vain
 		$self->run($session, 'in vain', $sql, $refused);
 		return;
 	}
-	my @errors = $model->set_errors($session, $model->role($session), $name, $text);
+	my @errors = $model->set_errors($model->role($session), $name, $text);
 	$state->within(
 		sub {
 			$self->set($session, $name, $text, 1);
@@ -295,19 +278,15 @@ sub choose_dba
 {
 	my ($self, $random) = @_;
 	my $name = one_of($random, @names);
-	return (one_of($random, @places), $name, chance($random, 40) ? undef : choose_value($random, $name, chance($random, 80)));
+	return (one_of($random, @places), $name, chance($random, 40) ? undef : choose_value($random, $name, 1));
 }
 
 sub do_dba
 {
 	my ($self, undef, $place, $name, $text) = @_;
-	my $model   = $self->{model};
-	my $session = $model->new_session($model->{superuser});
-	my @errors  = $model->alter_errors($session, $model->{superuser}, $name, $text);
-	$session->{raw} = $self->raw_session($model->{superuser}, '');
-	$self->run($session, 'ALTER by the DBA', alter_sql($place, $name, $text), @errors);
-	$session->{raw}->quit;
-	$self->alter($place, $name, $text) unless @errors;
+	$self->{node}->safe_psql('postgres', alter_sql($place, $name, $text));
+	$self->log("the DBA: " . alter_sql($place, $name, $text));
+	$self->alter($place, $name, $text);
 	return;
 }
 
@@ -343,19 +322,18 @@ sub do_alter_own
 	# Where there is nothing to be taken back the server does not ask further, before 19.
 	my $takes_back = %{ $model->{dba}{"ROLE $role"} // {} } || $model->{asks_anyway};
 	my @errors = $state->refuses('SELECT')
-	  || (defined $text || $takes_back ? $model->alter_errors($session, $role, $name, $text) : ());
+	  || (defined $text || $takes_back ? $model->set_errors($role, $name, $text) : ());
 	$self->run($session, 'ALTER of the own role', alter_sql("ROLE $role", $name, $text), @errors);
 	$self->alter("ROLE $role", $name, $text) unless @errors;
 	return;
 }
 
-# The file, read again by all sessions; not with a wrong number, which the server
-# keeps out by itself.
+# The file, read again by all sessions.
 sub choose_file
 {
 	my ($self, $random) = @_;
 	my $name = one_of($random, @names);
-	return ($name, chance($random, 40) ? undef : choose_value($random, $name, !$settings{$name}{keeps} || chance($random, 60)));
+	return ($name, chance($random, 40) ? undef : choose_value($random, $name, 1));
 }
 
 sub do_file
@@ -375,7 +353,7 @@ sub choose_reconnect
 {
 	my ($self, $random) = @_;
 	my @options = map { one_of($random, @names) } 1 .. one_of($random, 0, 0, 0, 1, 1, 2);
-	return (one_of($random, @{ $self->{users} }), map { ($_ => choose_value($random, $_, chance($random, 70))) } @options);
+	return (one_of($random, @{ $self->{users} }), map { ($_ => choose_value($random, $_, 1)) } @options);
 }
 
 sub do_reconnect

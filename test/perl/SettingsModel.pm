@@ -1,6 +1,7 @@
 # A model of the settings: which value is in force, and what a call comes to under
-# it, as doc/reference.md ("Settings", "Errors") and doc/security.md ("The allowlist",
-# "Settings made before the library is loaded") say.
+# it, as doc/reference.md ("Settings", "Errors") and doc/security.md ("The allowlist")
+# say.  A session has the library from its beginning: 016_chosen_source.pl has what is
+# set before.
 #
 # A value is { text, from, by }: how it was written, where ('session', 'option', or a
 # place of the DBA), and the role that did.
@@ -20,27 +21,24 @@ our @sources = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
 my %orderings = (map { $_ => $_ } 'session', 'instance', 'durable');
 
 # Of each setting: its default; what is shown of each value that is tried, undef of
-# a wrong one; whether a wrong one is kept outside of SET, for each call to refuse;
-# whether it is a superuser's.
+# a wrong one; whether it is a superuser's, and whether it protects others.
 our %settings = (
 	source => {
 		default => 'openssl',
-		keeps   => 1,
 		shows   => { (map { $_ => $_ } @sources), 'GetRandom' => 'getrandom', 'typo' => undef } },
 	allowed_sources => {
 		default    => join(', ', @sources),
-		keeps      => 1,
 		privileged => 1,
+		protects   => 1,
 		shows      => {
 			(map { $_ => $_ } 'getrandom', 'OpenSSL,urandom', 'xorshift128+, getrandom', 'openssl, getrandom, urandom', ''),
 			'getrandom, typo' => undef } },
 	seed => {
 		default    => '',
-		keeps      => 1,
 		privileged => 1,
 		shows      => { (map { $_ => $_ } '42', '0x2a', '7', ''), 'typo' => undef } },
-	ordering => { default => 'session', keeps => 1, shows => { %orderings, 'INSTANCE' => 'instance', 'typo' => undef } },
-	required_ordering => { default => 'session', keeps => 1, privileged => 1, shows => { %orderings, 'typo' => undef } },
+	ordering => { default => 'session', shows => { %orderings, 'INSTANCE' => 'instance', 'typo' => undef } },
+	required_ordering => { default => 'session', privileged => 1, protects => 1, shows => { %orderings, 'typo' => undef } },
 	buffer_size => {
 		default => 4096,
 		shows   => { '0' => 0, '8' => 8, '64' => 64, '4kB' => 4096, '64kB' => 65536, map { $_ => undef } 'typo', '65537', '-1' } },
@@ -66,18 +64,18 @@ sub new_session
 		$base{$_} = { text => $there->{$_}, from => $place, by => $self->{superuser} } foreach keys %$there;
 	}
 	$base{$_} = { text => $options{$_}, from => 'option', by => $user } foreach keys %options;
-	return { user => $user, base => \%base, state => SessionModel->new, loaded => $self->{preloaded} };
+	delete $base{seed};    # taken from SET alone
+	return { user => $user, base => \%base, state => SessionModel->new };
 }
 
-# Why a server that has the library refuses a connection: SQLSTATEs.
+# Why a server that has the library refuses a connection, or one that has not does
+# not load it: SQLSTATEs.  Options are right values.
 sub connection_errors
 {
 	my ($self, $user, %options) = @_;
-	return if !$self->{preloaded};
-	my @names = sort keys %options;
-	return (
-		(map { '42501' } grep { $settings{$_}{privileged} && !$self->may_set($user, $_) } @names),
-		(map { '22023' } grep { !$settings{$_}{keeps}     && is_wrong($_, $options{$_}) } @names));
+	my @refused = grep { $settings{$_}{privileged} && !$self->may_set($user, $_) } sort keys %options;
+	return map { '42501' } grep { $settings{$_}{protects} } @refused if !$self->{preloaded};
+	return ((map { '42501' } @refused), ($options{seed} // '') ne '' && $self->may_set($user, 'seed') ? '22023' : ());
 }
 
 # By GRANT SET ON PARAMETER, or as a superuser.
@@ -104,7 +102,7 @@ sub is_wrong
 sub base
 {
 	my ($self, $session, $name) = @_;
-	my $file = $self->{file}{$name};
+	my $file = $name eq 'seed' ? undef : $self->{file}{$name};
 	return $session->{base}{$name} // (defined $file ? { text => $file, from => 'file', by => $self->{superuser} } : undef);
 }
 
@@ -114,13 +112,12 @@ sub in_force
 	return $session->{state}->setting($name) // $self->base($session, $name);
 }
 
-# As the server shows it, which knows no more than the text of what is not loaded yet.
+# As the server shows it.
 sub shown
 {
 	my ($self, $session, $name) = @_;
 	my $value = $self->in_force($session, $name);
 	my $text  = $value ? $value->{text} : undef;
-	return $text // '' if !$session->{loaded};
 	return $settings{$name}{default} if !defined $text;
 	return $settings{$name}{shows}{$text} // $text;
 }
@@ -128,66 +125,16 @@ sub shown
 sub allowed
 {
 	my ($self, $session) = @_;
-	my $list  = $self->shown($session, 'allowed_sources');
-	my @names = map { lc } split / *, */, $list;
-	return grep({ my $name = $_; !grep { $_ eq $name } @sources } @names) ? () : @names;
+	return map { lc } split / *, */, $self->shown($session, 'allowed_sources');
 }
 
-# A seed is taken from SET alone, and where it is a number.
-sub seed_refused
-{
-	my ($self, $session) = @_;
-	my $seed = $self->in_force($session, 'seed');
-	return $seed && $seed->{text} ne '' && ($seed->{from} ne 'session' || is_wrong('seed', $seed->{text}));
-}
-
-# Errors of what a role writes into a setting (undef: RESET).  What is not loaded yet
-# takes everything.
+# Errors of what a role writes into a setting (undef: RESET).
 sub set_errors
 {
-	my ($self, $session, $role, $name, $text, $for_later) = @_;
-	return if !$session->{loaded};
-	my @errors;
-	push @errors, '42501' if $settings{$name}{privileged} && !$self->may_set($role, $name);
-	return @errors if !defined $text;
-	return (@errors, '22023') if is_wrong($name, $text);
-	if ($name eq 'source')
-	{
-		my $source = $settings{source}{shows}{$text};
-		push @errors, '42501' if !$for_later && !grep { $_ eq $source } $self->allowed($session);
-		push @errors, '0A000' if $source eq 'xorshift128+' && $self->seed_refused($session);
-	}
-	return @errors;
-}
-
-# ALTER ROLE and ALTER DATABASE SET, in this session: the server lets nobody without
-# the privilege write what it does not know.
-sub alter_errors
-{
-	my ($self, $session, $role, $name, $text) = @_;
-	return $self->set_errors($session, $role, $name, $text, 1) if $session->{loaded};
-	return $self->may_set($role, $name) ? () : '42501';
-}
-
-# Errors of loading the library in a session, or none.
-sub load_errors
-{
-	my ($self, $session) = @_;
-	return if $session->{loaded};
-	my $state = $session->{state};
-	my %errors;
-	foreach my $name (keys %settings)
-	{
-		my $setting = $settings{$name};
-		my @set     = grep { defined } $state->values_of($name);
-		foreach my $value (@set, $self->base($session, $name) // ())
-		{
-			$errors{42501} = 1 if $setting->{privileged} && !$self->may_set($value->{by}, $name);
-			$errors{22023} = 1 if !$setting->{keeps} && is_wrong($name, $value->{text});
-		}
-		$errors{55000} = 1 if !defined $state->setting($name) && (@set || $setting->{privileged} && $state->{touched}{$name});
-	}
-	return sort keys %errors;
+	my ($self, $role, $name, $text) = @_;
+	return (
+		($settings{$name}{privileged} && !$self->may_set($role, $name) ? '42501' : ()),
+		(defined $text && is_wrong($name, $text) ? '22023' : ()));
 }
 
 # Errors of a call, whose source is this text or, if undefined, that of the setting;
@@ -195,20 +142,13 @@ sub load_errors
 sub call_errors
 {
 	my ($self, $session, $text, $ordered) = @_;
-	if (my @errors = $self->load_errors($session))
-	{
-		return @errors;
-	}
-	$session->{loaded} = 1;
 	my @errors;
 	my $source = $self->source_of($session, $text);
 	push @errors, '22023' if !defined $source;
 	push @errors, '42501' if defined $source && !grep { $_ eq $source } $self->allowed($session);
-	push @errors, '0A000' if defined $source && $source eq 'xorshift128+' && $self->seed_refused($session);
 	return @errors if !$ordered;
 
 	my %wanted = map { $self->shown($session, $_) => 1 } 'ordering', 'required_ordering';
-	push @errors, '22023' if $wanted{typo};
 	push @errors, '0A000' if $wanted{durable} && !$self->{durable};
 	push @errors, '55000' if ($wanted{instance} || $wanted{durable}) && !$self->{shared};
 	return @errors;

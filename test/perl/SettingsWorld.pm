@@ -53,11 +53,17 @@ sub connect_session
 	my @expected = $self->{model}->connection_errors($user, %$options);
 	my $option   = join ' ', map { "-c fast_uuid.$_=" . $options->{$_} =~ s/ /\\ /gr } sort keys %$options;
 	my $raw      = $self->raw_session($user, $option);
-	my $result   = $raw->{closed} ? substr $raw->{error}, 0, 5 : '';
+	$raw->query("SELECT uuidv7_fast_min('2000-01-01Z')") if !$raw->{closed};
+	my $result = substr $raw->{error}, 0, 5;
 	$self->log("session $number: connects as $user $option: $result");
 	$self->check_outcome('connection', $result, @expected);
-	$options = {} if $result;
-	$raw = $self->raw_session($user, '') if $result;
+	if ($result)
+	{
+		$options = {};
+		$raw->quit;
+		$raw = $self->raw_session($user, '');
+		$raw->query("SELECT uuidv7_fast_min('2000-01-01Z')");
+	}
 	my $session = $self->{model}->new_session($user, %$options);
 	$self->{sessions}[$number] = $session;
 	@$session{qw(raw refills wiped)} = ($raw, {}, { map { $_ => 1 } @sources });
@@ -99,12 +105,9 @@ sub check
 	my $model = $self->{model};
 	$self->note_signature($session);
 	return if $session->{state}{status} eq 'failed';
-	my $unknown = join ',', map { "fast_uuid.$_" } @names;
-	my $sql = $session->{loaded}
-	  ? q{SELECT concat_ws('|', name, setting) FROM pg_settings WHERE name LIKE 'fast\_uuid.%'
+	my $sql = q{SELECT concat_ws('|', name, setting) FROM pg_settings WHERE name LIKE 'fast\_uuid.%'
 		UNION ALL SELECT concat_ws('|', name, refills) FROM fast_uuid_stats() WHERE kind = 'source'
-		UNION ALL SELECT concat_ws('|', 'of ' || name, allowed, current) FROM fast_uuid_sources()}
-	  : "SELECT concat_ws('|', n, current_setting(n, true)) FROM unnest('{$unknown}'::text[]) AS n";
+		UNION ALL SELECT concat_ws('|', 'of ' || name, allowed, current) FROM fast_uuid_sources()};
 	my %seen = map { /^(.*?)\|(.*)$/ ? ($1 => $2) : ($_ => '') } split /\n/, $session->{raw}->query($sql);
 	differs('outcome: check', "a look at the settings: $session->{raw}{error}") if $session->{raw}{error};
 	foreach my $name (@names)
@@ -113,7 +116,6 @@ sub check
 		disagrees("shown: $name", "fast_uuid.$name is \"$is\", not \"$shown\"") if $is ne $shown;
 	}
 	my $asked = delete $session->{asked} // {};
-	return if !$session->{loaded};
 
 	my %allowed = map { $_ => 1 } $model->allowed($session);
 	foreach my $source (@sources)
@@ -149,12 +151,9 @@ sub expect_call
 	my ($self, $session, $text, $count, $ordered) = @_;
 	my $model = $self->{model};
 	$self->note_signature($session);
-	my $loaded = $session->{loaded};
 	my @errors = $model->call_errors($session, $text, $ordered);
-	$self->note_signature($session);
-	$session->{fresh} = 1 if !$loaded;
 	my $source = $model->source_of($session, $text);
-	return \@errors if !$session->{loaded} || !defined $source;
+	return \@errors if !defined $source;
 
 	# After an error it is not told whether the source was asked before.
 	my $asked = $session->{asked}{$source} //= [ 0, 0 ];

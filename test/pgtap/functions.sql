@@ -83,9 +83,6 @@ SELECT set_config('fast_uuid.allowed_sources', 'openssl', true);
 SELECT throws_ok(format('SELECT uuidv7_fast(%L)', source), '42501',
                  format('entropy source "%s" is not allowed', source), source || ' as argument')
   FROM unnest(ARRAY['getrandom', 'urandom', 'xorshift128+']) AS source;
-SELECT throws_ok(format('SET fast_uuid.source = %L', source), '42501',
-                 format('entropy source "%s" is not allowed', source), source || ' as setting')
-  FROM unnest(ARRAY['getrandom', 'urandom', 'xorshift128+']) AS source;
 SELECT lives_ok('SELECT uuidv7_fast()', 'the allowed source still works');
 
 SELECT * FROM finish();

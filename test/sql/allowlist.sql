@@ -16,7 +16,7 @@ SHOW fast_uuid.allowed_sources;
 -- the list
 SELECT list, pg_temp.try(format('SET fast_uuid.allowed_sources = %L', list))
   FROM unnest(ARRAY['openssl', 'openssl,getrandom', ' OpenSSL , XORSHIFT128+ ', '', 'typo', 'openssl,typo',
-                    'openssl,', ',', 'openssl getrandom', '"openssl"', '"openssl']) AS list;
+                    'openssl,', ',', 'openssl getrandom', 'typo getrandom', '"openssl"', '"openssl']) AS list;
 -- or several values, as for any list
 SET fast_uuid.allowed_sources = openssl, 'getrandom';
 SHOW fast_uuid.allowed_sources;

@@ -72,34 +72,48 @@ is($living->query("SELECT uuidv7_fast('xorshift128+') IS NOT NULL"), 't', 'every
 
 $living->quit;
 
-# A typo in the file must not open the allowlist, preloaded or not: the list allows
-# nothing, not even what is right in it.
-foreach my $preload ('', 'fast_uuid')
+# A typo in the file does not open the allowlist: without preloading each call is an
+# error, with it the server does not start.
+my $wrong = qr/invalid value for parameter "fast_uuid\.allowed_sources": "openssl, typo"/;
+$node->append_conf('postgresql.conf', "fast_uuid.source = 'openssl'\nfast_uuid.allowed_sources = 'openssl, typo'\n");
+$node->restart;
+foreach my $source ('xorshift128+', 'openssl')
 {
-	my $when = $preload eq '' ? 'not preloaded' : 'preloaded';
-	foreach my $case (
-		[ 'openssl, typo', 'Unrecognized entropy source: "typo"' ],
-		[ 'openssl getrandom', 'List syntax is invalid' ])
-	{
-		my ($list, $why) = @$case;
-		$node->append_conf('postgresql.conf',
-			"shared_preload_libraries = '$preload'\nfast_uuid.source = 'openssl'\nfast_uuid.allowed_sources = '$list'\n");
-		my $log_before = -s $node->logfile;
-		$node->restart;
-		foreach my $source ('xorshift128+', 'openssl')
-		{
-			my ($code, $out, $err) = $node->psql('postgres', "SELECT uuidv7_fast('$source')");
-			like($err, qr/entropy source "\Q$source\E" is not allowed/, "$when, '$list': $source is refused");
-			like($err, qr/DETAIL:  $why.*set in the configuration file; an invalid list allows nothing/,
-				"$when, '$list': the error says why");
-			like($err, qr/allowed_sources" allows: none\./, "$when, '$list': nothing is allowed");
-		}
-		like(slurp_file($node->logfile, $log_before),
-			qr/WARNING:  invalid value for parameter "fast_uuid.allowed_sources": "$list"\n.*DETAIL:  $why/,
-			"$when, '$list': the log has a warning when the server starts")
-		  if $preload ne '';
-	}
+	my ($code, $out, $err) = $node->psql('postgres', "SELECT uuidv7_fast('$source')");
+	like($err, qr/ERROR:  $wrong\nDETAIL:  It was set before fast_uuid was loaded/, "not preloaded, a wrong list: no UUID from $source");
 }
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
+$node->stop;
+my $log_before = -s $node->logfile;
+is($node->start(fail_ok => 1), 0, 'preloaded, a wrong list: the server does not start');
+like(slurp_file($node->logfile, $log_before), qr/FATAL:  $wrong/, 'and says why');
+
+# A server at work keeps the list that it has.
+$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'getrandom'\n");
+$node->start;
+$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, typo'\n");
+$log_before = -s $node->logfile;
+$node->reload;
+$node->wait_for_log($wrong, $log_before);
+is($node->safe_psql('postgres', 'SHOW fast_uuid.allowed_sources'), 'getrandom', 'preloaded, a wrong list at a reload: the list is kept');
+$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, getrandom'\n");
+$node->reload;
+
+# Nor does one that was stored, when nobody could check it, open the one below.
+foreach my $object ('ROLE ALL', 'DATABASE postgres')
+{
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
+	$node->restart;
+	$node->safe_psql('postgres', "ALTER $object SET fast_uuid.allowed_sources = 'getrandom, typo'");
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
+	$node->restart;
+	my ($code, $out, $err) = $node->psql('postgres', "SELECT uuidv7_fast('getrandom') IS NOT NULL; SELECT uuidv7_fast('openssl')");
+	is($out, 't', "a wrong list of $object, then preloaded: allows what it names");
+	like($err, qr/entropy source "openssl" is not allowed/, 'and nothing else');
+	$node->safe_psql('postgres', "ALTER $object RESET fast_uuid.allowed_sources");
+}
+is(($node->psql('postgres', "ALTER SYSTEM SET fast_uuid.$_->[0] = '$_->[1]'"))[0], 3, "ALTER SYSTEM: a wrong $_->[0] is refused")
+  foreach [ 'allowed_sources', 'openssl, typo' ], [ 'source', 'opensl' ], [ 'ordering', 'typo' ], [ 'required_ordering', 'typo' ];
 
 # A source outside of the list, for those who have another list.
 {

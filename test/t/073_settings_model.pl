@@ -3,8 +3,8 @@
 # SET, SET LOCAL, set_config(), RESET, RESET ALL, DISCARD ALL, the SET clause of a
 # function, transactions and savepoints, ALTER ROLE and DATABASE, the file, connection
 # options; right values and wrong ones; by a superuser, a role with a granted
-# privilege, an ordinary one, and SET ROLE between them; before the library is
-# loaded, after, and preloaded.  Each outcome is the one that the model has: a UUID
+# privilege, an ordinary one, and SET ROLE between them; with the library loaded by
+# the session, and preloaded.  Each outcome is the one that the model has: a UUID
 # from the source that was chosen, as fast_uuid_stats() tells, or the SQLSTATE.
 #
 # See test/perl/RandomHistory.pm for FAST_UUID_SEED and FAST_UUID_STEPS.
@@ -94,11 +94,6 @@ foreach my $preloaded (0, 1)
 	my $server = { %server, preloaded => $preloaded, shared => $preloaded || $server{durable} };
 	my %has = (tally => \%tally, bits => \%bits, write_file => \&write_file);
 	my $new_world = sub { SettingsWorld->new($node, $server, %has) };
-
-	# It was refused once, although there is nothing that a RESET could have hidden.
-	my @twice = ([ 0, 'control', 'BEGIN', '' ], [ 0, 'reset', 'vdso', 0 ], [ 0, 'reset', 'vdso', 1 ], [ 0, 'call', 'single', '' ]);
-	ok(replay($new_world, @twice),
-		'a call after two RESETs of what was not set, ' . ($preloaded ? 'preloaded' : 'not preloaded'));
 
 	ok(explore($new_world, $seed, int($steps / 2), 100),
 		int($steps / 2) . " steps with seed $seed are as the model has them, " . ($preloaded ? 'preloaded' : 'not preloaded'));
