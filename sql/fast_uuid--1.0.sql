@@ -158,7 +158,7 @@ COMMENT ON FUNCTION fast_uuid_sources() IS
 CREATE FUNCTION fast_uuid_stats(
   OUT kind text, OUT name text, OUT refills bigint, OUT bytes bigint,
   OUT clock_lead interval, OUT largest_clock_lead interval,
-  OUT held_back_by integer, OUT held_back_for interval, OUT horizon timestamptz)
+  OUT held_back_by integer, OUT horizon timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;

@@ -33,7 +33,6 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "test_point.h"
-#include "utils/timestamp.h"
 
 #define XACT_MASK	UINT64CONST(0x7F)
 #define WORD_SET	UINT64CONST(0x80)
@@ -48,8 +47,7 @@ const volatile LocalTransactionId *fuuid_in_flight_xact = &no_xact;
 LocalTransactionId fuuid_in_flight_published_xact = InvalidLocalTransactionId;
 uint64		fuuid_in_flight_published_ns = 0;
 
-/* Process whose transaction this one works for: itself, or a worker's leader. */
-static PGPROC *leader = NULL;
+/* That of the process whose transaction this one works for: itself, or a worker's leader. */
 static InFlight *own = NULL;
 
 /* A parallel worker that loaded the library by itself: its leader may lack it. */
@@ -74,6 +72,17 @@ in_flight(const InFlight *element, uint64 word, PGPROC *process)
 }
 
 /*
+ * NULL for an auxiliary process, such as the archiver: it runs no transaction.
+ */
+static InFlight *
+element_of(PGPROC *process)
+{
+	uint32		number = FUUID_PROC_NUMBER(process);
+
+	return number < (uint32) MaxBackends ? &fuuid_shared->in_flight[number] : NULL;
+}
+
+/*
  * Keep what the transaction has published, which is about to be prepared.
  */
 static void
@@ -85,7 +94,9 @@ keep_prepared(void)
 
 	if (!fuuid_shared_attach())
 		return;
-	element = &fuuid_shared->in_flight[FUUID_PROC_NUMBER(MyProc)];
+	element = element_of(MyProc);
+	if (element == NULL)
+		return;
 	word = pg_atomic_read_u64(&element->word);
 	if (!in_flight(element, word, MyProc))
 		return;
@@ -107,13 +118,10 @@ keep_prepared(void)
 static void
 clear_own(void)
 {
-	pg_atomic_uint64 *word;
+	InFlight   *element = fuuid_shared != NULL ? element_of(MyProc) : NULL;
 
-	if (fuuid_shared == NULL)
-		return;
-	word = &fuuid_shared->in_flight[FUUID_PROC_NUMBER(MyProc)].word;
-	if (pg_atomic_read_u64(word) != 0)
-		pg_atomic_write_u64(word, 0);
+	if (element != NULL && pg_atomic_read_u64(&element->word) != 0)
+		pg_atomic_write_u64(&element->word, 0);
 }
 
 static void
@@ -152,6 +160,7 @@ fuuid_in_flight_init(void)
 void
 fuuid_in_flight_enter(void)
 {
+	PGPROC	   *leader;
 	uint32		number;
 	uint32		used;
 
@@ -160,12 +169,10 @@ fuuid_in_flight_enter(void)
 		return;
 
 	leader = IsParallelWorker() ? MyProc->lockGroupLeader : MyProc;
-	number = FUUID_PROC_NUMBER(leader);
-
-	/* Nor do the auxiliary processes, such as the archiver. */
-	if (number >= (uint32) MaxBackends)
+	own = element_of(leader);
+	if (own == NULL)
 		return;
-	own = &fuuid_shared->in_flight[number];
+	number = own - fuuid_shared->in_flight;
 
 	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);
 	while (used <= number &&
@@ -198,8 +205,6 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 		do
 		{
 			own->xact = xact;
-			own->pid = leader->pid;
-			own->xact_start = GetCurrentTransactionStartTimestamp();
 
 			/*
 			 * The leader, or another worker, may have been here.  The 7 bits alone
@@ -221,14 +226,14 @@ fuuid_in_flight_publish_first(uint64 first_ns)
  * this database holds.
  */
 static uint64
-first_of_prepared(uint64 first_ns, InFlightHolder *holder)
+first_of_prepared(uint64 first_ns, int *held_back_by)
 {
 	uint64		prepared;
 	LockData   *locks;
 	bool		found = false;
 
 	prepared = pg_atomic_read_u64(&fuuid_shared->prepared);
-	if (max_prepared_xacts == 0 || prepared == pg_atomic_read_u64(&fuuid_shared->prepared_ended))
+	if (prepared == pg_atomic_read_u64(&fuuid_shared->prepared_ended))
 		return first_ns;
 	pg_memory_barrier();
 
@@ -245,7 +250,7 @@ first_of_prepared(uint64 first_ns, InFlightHolder *holder)
 			if (ns < first_ns && tag->locktag_field1 == MyDatabaseId)
 			{
 				first_ns = ns;
-				*holder = (InFlightHolder) {.prepared = true};
+				*held_back_by = FUUID_HELD_BACK_BY_PREPARED;
 			}
 		}
 	}
@@ -256,20 +261,20 @@ first_of_prepared(uint64 first_ns, InFlightHolder *holder)
 
 /*
  * The first nanosecond, but at most none_ns, of which a transaction of this database
- * that has not ended may have generated, and which one that is.  Those of others
- * cannot insert here.
+ * that has not ended may have generated, and the process of that one.  Those of
+ * others cannot insert here.
  *
  * Of each value that was reserved before the call the transaction is found, or
  * has ended: it was published before.  The elements come before the locks,
  * because what is prepared moves from there to here.
  */
 uint64
-fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder)
+fuuid_in_flight_first(uint64 none_ns, int *held_back_by)
 {
 	uint64		first_ns = none_ns;
 	uint32		used;
 
-	*holder = (InFlightHolder) {0};
+	*held_back_by = FUUID_HELD_BACK_BY_NONE;
 	pg_memory_barrier();
 	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);
 	for (uint32 i = 0; i < used; i++)
@@ -291,11 +296,10 @@ fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder)
 		if ((word & NS_MASK) < first_ns && process->databaseId == MyDatabaseId)
 		{
 			first_ns = word & NS_MASK;
-			holder->pid = element->pid;
-			holder->xact_start = element->xact_start;
+			*held_back_by = process->pid;
 		}
 	}
 	FUUID_TEST_POINT("in_flight_read");
 	pg_memory_barrier();
-	return first_of_prepared(first_ns, holder);
+	return first_of_prepared(first_ns, held_back_by);
 }

@@ -6,15 +6,9 @@
 #ifndef FUUID_IN_FLIGHT_H
 #define FUUID_IN_FLIGHT_H
 
-#include "datatype/timestamp.h"
-
-/* Who holds the watermark back. */
-typedef struct InFlightHolder
-{
-	int			pid;			/* 0: a prepared transaction, or nobody */
-	TimestampTz xact_start;
-	bool		prepared;
-} InFlightHolder;
+/* What fuuid_in_flight_first() tells in place of a process. */
+#define FUUID_HELD_BACK_BY_NONE		(-1)
+#define FUUID_HELD_BACK_BY_PREPARED	0
 
 /* Local number of the transaction that this backend's values count for; 0: none. */
 extern const volatile LocalTransactionId *fuuid_in_flight_xact;
@@ -26,7 +20,7 @@ extern uint64 fuuid_in_flight_published_ns;
 extern void fuuid_in_flight_init(void);
 extern void fuuid_in_flight_enter(void);
 extern void fuuid_in_flight_publish_first(uint64 first_ns);
-extern uint64 fuuid_in_flight_first(uint64 none_ns, InFlightHolder *holder);
+extern uint64 fuuid_in_flight_first(uint64 none_ns, int *held_back_by);
 
 /*
  * Before a value of this transaction is reserved, make known that it may have

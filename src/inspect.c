@@ -112,31 +112,7 @@ fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
 	nulls[4] = nulls[5] = false;
 }
 
-/*
- * Those of the transaction that holds the watermark back.  As elsewhere in PostgreSQL,
- * a prepared transaction is process 0.
- */
-static void
-fill_holder(Datum *values, bool *nulls)
-{
-	InFlightHolder holder;
-
-	if (RecoveryInProgress())
-		return;
-	(void) fuuid_in_flight_first(PG_UINT64_MAX, &holder);
-	if (holder.pid != 0 || holder.prepared)
-	{
-		values[6] = Int32GetDatum(holder.pid);
-		nulls[6] = false;
-	}
-	if (holder.pid != 0)
-	{
-		values[7] = interval_of_us(Max(GetCurrentTimestamp() - holder.xact_start, 0));
-		nulls[7] = false;
-	}
-}
-
-#define STATS_COLUMNS 9
+#define STATS_COLUMNS 8
 
 static void
 put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *values, bool *nulls)
@@ -151,9 +127,11 @@ put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *valu
 /*
  * fast_uuid_stats() returns table (kind text, name text, refills bigint,
  *		bytes bigint, clock_lead interval, largest_clock_lead interval,
- *		held_back_by integer, held_back_for interval, horizon timestamptz)
+ *		held_back_by integer, horizon timestamptz)
  *
- * A row for each source, then one for each scope of the order.
+ * A row for each source, then one for each scope of the order.  Of what holds the
+ * watermark back only the process is shown, as by pg_locks; what it does is for
+ * pg_stat_activity to show, or not.  A prepared transaction is process 0.
  */
 Datum
 fast_uuid_stats(PG_FUNCTION_ARGS)
@@ -161,6 +139,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	OrderingStats stats;
 	int64		horizon_us = fuuid_durable_horizon();
+	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
 	Datum		values[STATS_COLUMNS] = {0};
 	bool		nulls[STATS_COLUMNS];
 
@@ -183,14 +162,17 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	if (fuuid_instance_stats(&stats))
 	{
 		fill_ordering(values, nulls, &stats);
-		fill_holder(values, nulls);
+		if (!RecoveryInProgress())
+			(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
+		values[6] = Int32GetDatum(held_back_by);
+		nulls[6] = held_back_by == FUUID_HELD_BACK_BY_NONE;
 	}
 	put_stats(result, "ordering", "instance", values, nulls);
 
 	if (horizon_us != 0)
 	{
-		values[8] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
-		nulls[8] = false;
+		values[7] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
+		nulls[7] = false;
 	}
 	put_stats(result, "ordering", "durable", values, nulls);
 	return (Datum) 0;

@@ -8,6 +8,7 @@
 #include "shared_ordering.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
@@ -57,6 +58,20 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	pg_atomic_init_u32(&ordering->in_flight_used, 0);
 	for (int i = 0; i < MaxBackends; i++)
 		pg_atomic_init_u64(&ordering->in_flight[i].word, 0);
+}
+
+/*
+ * Raise an error where the server's PGPROC is not as large as the one that this was
+ * compiled for: in_flight.c finds processes by their numbers.
+ */
+static void
+require_server(void)
+{
+	if (GetPGProcByNumber(MaxBackends + NUM_AUXILIARY_PROCS) != PreparedXactProcs)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("fast_uuid was built for another release of PostgreSQL"),
+				 errhint("Build and install it for this release.")));
 }
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
@@ -114,6 +129,7 @@ fuuid_shared_attach(void)
 
 	if (fuuid_shared == NULL)
 	{
+		require_server();
 		require_layout();
 		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE, init_segment, &found);
 		FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
@@ -167,7 +183,10 @@ fuuid_shared_init(void)
 bool
 fuuid_shared_attach(void)
 {
-	return fuuid_shared != NULL;
+	if (fuuid_shared == NULL)
+		return false;
+	require_server();
+	return true;
 }
 #endif							/* FUUID_HAVE_NAMED_SEGMENTS */
 

@@ -27,10 +27,6 @@ typedef union InFlight
 	{
 		pg_atomic_uint64 word;	/* 0: none */
 		LocalTransactionId xact;	/* of the word; written before it */
-
-		/* For fast_uuid_stats() only. */
-		int			pid;
-		int64		xact_start; /* a TimestampTz */
 	};
 	char		pad[PG_CACHE_LINE_SIZE];
 } InFlight;

@@ -51,7 +51,7 @@ snapshot_of_now(void)
 static bool
 compute(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
 {
-	InFlightHolder holder;
+	int			held_back_by;
 	struct timespec now;
 	uint64		last_ns;
 
@@ -61,7 +61,7 @@ compute(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
 		return false;
 	FUUID_TEST_POINT("watermark");
 	*limit_ns = last_ns + 1;
-	*watermark_ns = fuuid_in_flight_first(*limit_ns, &holder);
+	*watermark_ns = fuuid_in_flight_first(*limit_ns, &held_back_by);
 	*taken = snapshot_of_now();
 	return true;
 }

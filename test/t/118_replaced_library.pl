@@ -1,7 +1,8 @@
-# Another library under a server that goes on, from PostgreSQL 17 on, where the shared
-# memory of the first one stays until the server ends: one whose memory has another
-# size, and one with another layout of equal size.  What needs that memory is an error
-# that says what helps, in both directions; nothing else is.
+# A library that does not fit the server: built for a release whose PGPROC is smaller;
+# and, from PostgreSQL 17 on, where the shared memory of the first library stays until
+# the server ends, one whose memory has another size, and one with another layout of
+# equal size.  What needs that memory is an error that says what helps, in both
+# directions; nothing else is.
 
 use strict;
 use warnings;
@@ -12,33 +13,29 @@ use Test::More;
 
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
 
-my $node = PostgreSQL::Test::Cluster->new('replaced');
-$node->init;
-$node->start;
-if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
-{
-	$node->stop;
-	plan skip_all => 'before PostgreSQL 17 the library is that of the server';
-}
-$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-
-# The folder of a library of which some code of this header is another.
+# The folder of a library of which some code of a header is another: one of its own, or
+# the server's.
 sub library_with
 {
-	my ($from, $to) = @_;
+	my ($header, $from, $to) = @_;
 	my $build = PostgreSQL::Test::Utils::tempdir();
 	system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
 	system_or_bail('make', '-s', '-C', $build, 'clean', 'PG_CONFIG=pg_config');
-	my $header = "$build/src/shared_ordering.h";
-	my $code   = slurp_file($header);
+	my ($server) = run_command([ 'pg_config', '--includedir-server' ]);
+	my $code = slurp_file(-e "$build/$header" ? "$build/$header" : "$server/$header");
 	is($code =~ s/$from/$to/, 1, "another library: $to");
-	unlink $header;
-	append_to_file($header, $code);
+	unlink "$build/$header";
+	mkdir "$build/storage";
+	append_to_file("$build/$header", $code);
 	system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'PG_CONFIG=pg_config');
 	return $build;
 }
 
+my $node = PostgreSQL::Test::Cluster->new('replaced');
+$node->init;
+$node->start;
 my $own = $node->safe_psql('postgres', 'SHOW dynamic_library_path');
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 
 # What comes of a statement in a new session with the library of a folder.
 sub outcome
@@ -50,11 +47,30 @@ sub outcome
 }
 
 my %generates = map { $_ => "SET fast_uuid.ordering = '$_'; SELECT uuidv7_fast() IS NOT NULL" } 'session', 'instance', 'durable';
-my $refused   = qr/ERROR:  55000: shared memory of fast_uuid is that of another version of the library\nHINT:  Restart the server\./;
+my @shared    = (@generates{ 'instance', 'durable' }, 'SELECT uuidv7_fast_watermark()', 'SELECT * FROM fast_uuid_stats()');
+
+my $larger = library_with('storage/proc.h', 'struct PGPROC\n\{', "struct PGPROC\n{\n\tchar\t\tadded[64];");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\ndynamic_library_path = '$larger'");
+$node->restart;
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+like(outcome($larger, $_), qr/ERROR:  55000: fast_uuid was built for another release of PostgreSQL\nHINT:  Build and install it for this release\./,
+	"another PGPROC: refused: $_") foreach $version >= 170000 ? @shared : grep { !/durable/ } @shared;
+is(outcome($larger, $generates{session}), 't', 'another PGPROC: session order needs none of it');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\ndynamic_library_path = '$own'");
+$node->restart;
+
+if ($version < 170000)
+{
+	$node->stop;
+	done_testing();
+	exit;
+}
+
+my $refused = qr/ERROR:  55000: shared memory of fast_uuid is that of another version of the library\nHINT:  Restart the server\./;
 
 my %libraries = (
-	'another size'   => library_with('typedef struct SharedOrdering\n\{', "typedef struct SharedOrdering\n{\n\tuint64\t\tadded;"),
-	'another layout' => library_with('FUUID_SHARED_LAYOUT 1\b',           'FUUID_SHARED_LAYOUT 2'));
+	'another size'   => library_with('src/shared_ordering.h', 'typedef struct SharedOrdering\n\{', "typedef struct SharedOrdering\n{\n\tuint64\t\tadded;"),
+	'another layout' => library_with('src/shared_ordering.h', 'FUUID_SHARED_LAYOUT 1\b',           'FUUID_SHARED_LAYOUT 2'));
 foreach my $name (sort keys %libraries)
 {
 	my $other = $libraries{$name};
@@ -64,7 +80,7 @@ foreach my $name (sort keys %libraries)
 		$node->restart;
 		is(outcome($first, $generates{instance}), 't', "$name, $when the own library: the first one generates");
 		like(outcome($second, $_), $refused, "$name, $when the own library: refused: $_")
-		  foreach @generates{ 'instance', 'durable' }, 'SELECT uuidv7_fast_watermark()', 'SELECT * FROM fast_uuid_stats()';
+		  foreach @shared;
 		is(outcome($second, $generates{session}), 't', "$name, $when the own library: session order needs none of it");
 		is(outcome($first,  $generates{instance}), 't', "$name, $when the own library: the first one goes on");
 	}
