@@ -7,7 +7,10 @@
 #include "arguments.h"
 #include "compat.h"
 #include "entropy.h"
-#include "utils/builtins.h"
+#include "mb/pg_wchar.h"
+
+/* So many bytes of a text are quoted in an error. */
+#define QUOTED_LENGTH 100
 
 /*
  * Does this text begin as an interval does ('-1 hour', 'P1D', '@ 5 minutes')?
@@ -31,11 +34,13 @@ fuuid_source_by_name(Datum argument)
 
 	if (source < 0)
 	{
-		char	   *given = text_to_cstring(name);
+		int			len = VARSIZE_ANY_EXHDR(name);
+		int			quoted = pg_mbcliplen(VARDATA_ANY(name), len, QUOTED_LENGTH);
+		char	   *given = pnstrdup(VARDATA_ANY(name), quoted);
 
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized entropy source \"%s\"", given),
+				 errmsg("unrecognized entropy source \"%s%s\"", given, quoted < len ? "..." : ""),
 				 looks_like_interval(given) ?
 				 errhint("To shift the time, cast the argument to type interval. The known sources are: %s.",
 						 fuuid_entropy_names(FUUID_ENTROPY_ALL)) :

@@ -50,7 +50,10 @@ uint64		fuuid_in_flight_published_ns = 0;
 /* That of the process whose transaction this one works for: itself, or a worker's leader. */
 static InFlight *own = NULL;
 
-/* A parallel worker that loaded the library by itself: its leader may lack it. */
+/*
+ * A parallel worker that loaded the library by itself, for a call in the body of a
+ * function: its leader may lack it.
+ */
 static bool leader_may_lack_library = false;
 
 static uint64

@@ -25,3 +25,10 @@ INSERT INTO kept (id) SELECT uuidv7_fast(CASE WHEN g < 500 THEN 'getrandom' ELSE
 INSERT INTO kept (id) VALUES (uuidv7_fast());
 SELECT count(*), bool_and(id > previous) AS ascending
   FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM kept) AS pairs;
+
+-- of a long text the beginning is quoted
+DO $$ BEGIN
+  PERFORM uuidv7_fast(repeat('x', 1000000));
+EXCEPTION WHEN invalid_parameter_value THEN
+  RAISE NOTICE '%', SQLERRM;
+END $$;

@@ -6,6 +6,7 @@ SELECT count(*) > 0 AS loaded FROM pg_settings WHERE name = 'fast_uuid.source' \
   \quit
 \endif
 
+\set SHOW_CONTEXT never
 -- of a setting that everybody may set, a wrong value is dropped with a warning
 SET fast_uuid.source = 'typo';
 SET fast_uuid.sauce = 'openssl';

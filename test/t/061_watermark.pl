@@ -230,6 +230,27 @@ foreach my $function ('uuidv7_fast()', 'hidden()')
 	$session->quit;
 }
 
+# Where the statement itself generates, the leader loads the library before it starts workers.
+{
+	my $session = session();
+	$session->query_safe("\\set VERBOSITY verbose\n$parallel; SET parallel_leader_participation = on");
+	my $create = 'CREATE TABLE parallel_made AS SELECT uuidv7_fast() AS id FROM input';
+	like($session->query("EXPLAIN (VERBOSE) $create"), qr/Gather.*?\n *Output: \(uuidv7_fast\(\)\)/s, 'workers are to generate for CREATE TABLE AS');
+	$session->quit;
+	foreach my $n (1 .. 5)
+	{
+		$session = session();
+		$session->query_safe("$parallel; SET parallel_leader_participation = off; BEGIN");
+		$session->query_safe($create);
+		my $id = $session->query_safe('SELECT min(id::text) FROM parallel_made');
+		cmp_ok(watermark(), 'le', $id, "CREATE TABLE AS, the first statement of a session, $n: holds the watermark back");
+		$session->query_safe("PREPARE TRANSACTION 'made'");
+		cmp_ok(watermark(), 'le', $id, 'and does so when it is prepared');
+		$node->safe_psql('postgres', "ROLLBACK PREPARED 'made'");
+		$session->quit;
+	}
+}
+
 # A reset, in the middle of a transaction whose values were far ahead.
 {
 	my $session = session();

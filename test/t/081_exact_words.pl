@@ -163,6 +163,9 @@ foreach my $call ('uuidv7_fast(%s)', 'uuidv7_fast_array(1, %s)', 'uuidv7_fast_se
 	}
 	like($session->outcome('SELECT ' . sprintf($call, "'$_'")), qr/^value ./, "$call: $_ is accepted") foreach 'URandom', 'XORSHIFT128+';
 }
+# Of a long text whole characters are quoted.
+$session->outcome("SELECT uuidv7_fast('x' || repeat(E'\\u00e4', 1000))");
+like($session->{error}, qr/^22023 unrecognized entropy source "x(\xc3\xa4){49}\.\.\."\|/, 'a long text: its beginning is quoted');
 is( $session->query("SELECT string_agg(name, ' ' ORDER BY name) FROM fast_uuid_stats() WHERE refills > 0"),
 	'urandom xorshift128+', 'and no other source has been drawn from');
 $session->quit;
