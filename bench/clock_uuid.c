@@ -42,7 +42,7 @@ uuid_of(uint64 ns)
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	fuuid_uuid_encode(uuid->data, ns / FUUID_NS_PER_S, ns % FUUID_NS_PER_S, 0);
+	fuuid_uuid_encode_ns(uuid->data, ns, 0);
 	return UUIDPGetDatum(uuid);
 }
 

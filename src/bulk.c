@@ -70,23 +70,18 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	while (next < end)
 	{
 		uint32		left = Min(end - next, CHUNK_VALUES);
-		struct timespec now;
+		uint64		ns;
 
 		CHECK_FOR_INTERRUPTS();
-		fuuid_clock_read(&now);
+		ns = fuuid_clock_read();
 		if (fuuid_clock_resolution > 1)
-			fuuid_clock_randomize_below_resolution(&now, fuuid_entropy_draw(source) >> FUUID_RANDOM_BITS);
-		fuuid_ordering_reserve(&now, left);
+			ns = fuuid_clock_randomize_below_resolution(ns, fuuid_entropy_draw(source) >> FUUID_RANDOM_BITS);
+		ns = fuuid_ordering_reserve(ns, left);
 		for (; left > 0; left--)
 		{
 			uint64		random = fuuid_entropy_draw(source);
 
-			fuuid_uuid_encode(next++->data, now.tv_sec, now.tv_nsec, random);
-			if (++now.tv_nsec == (long) FUUID_NS_PER_S)
-			{
-				now.tv_sec++;
-				now.tv_nsec = 0;
-			}
+			fuuid_uuid_encode_ns(next++->data, ns++, random);
 		}
 	}
 	PG_RETURN_ARRAYTYPE_P(array);

@@ -44,16 +44,19 @@ extern void fuuid_clock_fail(int clock_errno);
 extern void fuuid_clock_check_lead(uint64 lead_ns);
 
 /*
- * Read the clock: time since 1970-01-01 UTC.  Raises an error where it does
- * not lie between 1970 and 2554.
+ * Read the clock: nanoseconds since 1970-01-01 UTC, as all times here.  Raises an
+ * error where it does not lie between 1970 and 2554.
  */
-static inline void
-fuuid_clock_read(struct timespec *now)
+static inline uint64
+fuuid_clock_read(void)
 {
-	if (unlikely(clock_gettime(CLOCK_REALTIME, now) != 0))
+	struct timespec now;
+
+	if (unlikely(clock_gettime(CLOCK_REALTIME, &now) != 0))
 		fuuid_clock_fail(errno);
-	if (unlikely((uint64) now->tv_sec >= FUUID_CLOCK_END_S))
+	if (unlikely((uint64) now.tv_sec >= FUUID_CLOCK_END_S))
 		fuuid_clock_fail(0);
+	return (uint64) now.tv_sec * FUUID_NS_PER_S + (uint64) now.tv_nsec;
 }
 
 /*
@@ -71,12 +74,12 @@ fuuid_clock_check_end(uint64 last_ns, uint32 count)
  * time, by random ones, so that sessions which read it at the same moment do
  * not share them.  fill: FUUID_BELOW_RESOLUTION_BITS random bits.
  */
-static inline void
-fuuid_clock_randomize_below_resolution(struct timespec *now, uint64 fill)
+static inline uint64
+fuuid_clock_randomize_below_resolution(uint64 now_ns, uint64 fill)
 {
 	if (unlikely(fuuid_clock_resolution > 1))
-		now->tv_nsec += (long) (fill * fuuid_clock_resolution >> FUUID_BELOW_RESOLUTION_BITS) -
-			now->tv_nsec % fuuid_clock_resolution;
+		now_ns += (fill * fuuid_clock_resolution >> FUUID_BELOW_RESOLUTION_BITS) - now_ns % fuuid_clock_resolution;
+	return now_ns;
 }
 
 #endif							/* FUUID_CLOCK_H */

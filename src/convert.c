@@ -10,8 +10,6 @@
 #include "utils/uuid.h"
 #include "uuid_layout.h"
 
-#define US_PER_MS 1000
-
 PG_FUNCTION_INFO_V1(uuidv7_fast_min);
 PG_FUNCTION_INFO_V1(uuidv7_fast_max);
 PG_FUNCTION_INFO_V1(uuidv7_fast_timestamp);
@@ -25,7 +23,7 @@ fuuid_unix_us(TimestampTz ts)
 {
 	/* Infinities are the greatest and the smallest number. */
 	if (ts < -FUUID_UNIX_TO_POSTGRES_US ||
-		ts >= FUUID_UNIX_MS_END * US_PER_MS - FUUID_UNIX_TO_POSTGRES_US)
+		ts >= FUUID_UNIX_MS_END * FUUID_US_PER_MS - FUUID_UNIX_TO_POSTGRES_US)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp out of range for UUID version 7"),
@@ -38,7 +36,7 @@ bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *uuid, uint64 
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	bound(uuid->data, fuuid_unix_us(ts) / US_PER_MS);
+	bound(uuid->data, fuuid_unix_us(ts) / FUUID_US_PER_MS);
 	return UUIDPGetDatum(uuid);
 }
 
@@ -80,8 +78,8 @@ uuidv7_fast_timestamp(PG_FUNCTION_ARGS)
 
 	if (!fuuid_uuid_is_v7(uuid))
 		PG_RETURN_NULL();
-	unix_us = fuuid_uuid_unix_ms(uuid) * US_PER_MS;
+	unix_us = fuuid_uuid_unix_ms(uuid) * FUUID_US_PER_MS;
 	if (PG_GETARG_BOOL(1))
-		unix_us += fuuid_uuid_sub_ns(uuid) / 1000;
+		unix_us += fuuid_uuid_sub_ns(uuid) / FUUID_NS_PER_US;
 	PG_RETURN_TIMESTAMPTZ((TimestampTz) unix_us - FUUID_UNIX_TO_POSTGRES_US);
 }

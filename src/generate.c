@@ -21,22 +21,20 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 
 /*
- * The time of the next value in the backend's order, in *now, and 64 random
+ * The nanosecond of the next value in the backend's order, and in *random 64 random
  * bits for it from a source (index into fuuid_entropy_sources).
  *
  * The clock comes first: while it is read, the processor gets on with what
  * does not depend on it.
  */
 static pg_attribute_always_inline uint64
-next_time_and_random(int source, struct timespec *now)
+next_time_and_random(int source, uint64 *random)
 {
-	uint64		random;
+	uint64		now_ns = fuuid_clock_read();
 
-	fuuid_clock_read(now);
-	random = fuuid_entropy_draw(source);
-	fuuid_clock_randomize_below_resolution(now, random >> FUUID_RANDOM_BITS);
-	fuuid_ordering_reserve(now, 1);
-	return random;
+	*random = fuuid_entropy_draw(source);
+	now_ns = fuuid_clock_randomize_below_resolution(now_ns, *random >> FUUID_RANDOM_BITS);
+	return fuuid_ordering_reserve(now_ns, 1);
 }
 
 /*
@@ -46,14 +44,11 @@ next_time_and_random(int source, struct timespec *now)
 static pg_attribute_always_inline Datum
 value_now(int source)
 {
-	struct timespec now;
 	uint64		random;
-	pg_uuid_t  *uuid;
+	uint64		ns = next_time_and_random(source, &random);
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	random = next_time_and_random(source, &now);
-
-	uuid = palloc(sizeof(pg_uuid_t));
-	fuuid_uuid_encode(uuid->data, now.tv_sec, now.tv_nsec, random);
+	fuuid_uuid_encode_ns(uuid->data, ns, random);
 	return UUIDPGetDatum(uuid);
 }
 
@@ -98,8 +93,8 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	fuuid_uuid_encode(uuid->data, unix_us / USECS_PER_SEC,
-				   unix_us % USECS_PER_SEC * FUUID_NS_PER_US + ns, random);
+	fuuid_uuid_encode(uuid->data, unix_us / FUUID_US_PER_MS,
+					  unix_us % FUUID_US_PER_MS * FUUID_NS_PER_US + ns, random);
 	return UUIDPGetDatum(uuid);
 }
 
@@ -114,7 +109,7 @@ Datum
 uuidv7_fast_shift(PG_FUNCTION_ARGS)
 {
 	int			source = FUUID_GETARG_SOURCE(1);
-	struct timespec now;
+	uint64		ns;
 	uint64		random;
 	TimestampTz ts;
 
@@ -125,13 +120,13 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 				 errmsg("interval out of range for UUID version 7"),
 				 errdetail("UUID version 7 does not support infinite intervals.")));
 
-	random = next_time_and_random(source, &now);
+	ns = next_time_and_random(source, &random);
 
-	ts = (TimestampTz) now.tv_sec * USECS_PER_SEC + now.tv_nsec / FUUID_NS_PER_US - FUUID_UNIX_TO_POSTGRES_US;
+	ts = (TimestampTz) (ns / FUUID_NS_PER_US) - FUUID_UNIX_TO_POSTGRES_US;
 	ts = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
 												 TimestampTzGetDatum(ts),
 												 PG_GETARG_DATUM(0)));
-	return value_at(fuuid_unix_us(ts), now.tv_nsec % FUUID_NS_PER_US, random);
+	return value_at(fuuid_unix_us(ts), ns % FUUID_NS_PER_US, random);
 }
 
 /*

@@ -91,11 +91,8 @@ interval_of_us(int64 us)
 static uint64
 clock_lead_ns(const OrderingStats *stats)
 {
-	struct timespec now;
-	uint64		now_ns;
+	uint64		now_ns = fuuid_clock_read();
 
-	fuuid_clock_read(&now);
-	now_ns = fuuid_ns_of_time(&now);
 	return stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
 }
 

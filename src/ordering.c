@@ -32,24 +32,23 @@ fuuid_ordering_set_scope(OrderingScope scope)
  * fuuid_ordering_reserve() where other backends have a say: under a wider order
  * than the session's, or after it, because the instance may have been reset.
  */
-void
-fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
+uint64
+fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count)
 {
 	switch ((OrderingScope) fuuid_ordering_scope)
 	{
 		case FUUID_ORDERING_INSTANCE:
-			fuuid_instance_reserve(now, count);
-			break;
+			return fuuid_instance_reserve(clock_ns, count);
 		case FUUID_ORDERING_DURABLE:
-			fuuid_durable_reserve(now, count);
-			break;
+			return fuuid_durable_reserve(clock_ns, count);
 		case FUUID_ORDERING_SESSION:
-			/* A reading of the clock from before the reset does not count either. */
-			if (fuuid_instance_follow_reset())
-				fuuid_clock_read(now);
-			fuuid_session_reserve(now, count);
 			break;
 	}
+
+	/* A reading of the clock from before the reset does not count either. */
+	if (fuuid_instance_follow_reset())
+		clock_ns = fuuid_clock_read();
+	return fuuid_session_reserve(clock_ns, count);
 }
 
 /*
@@ -59,14 +58,10 @@ fuuid_ordering_reserve_shared(struct timespec *now, uint32 count)
 static void
 check_observed(uint64 ns)
 {
-	struct timespec now;
-	uint64		clock_ns;
-	uint64		lead;
+	uint64		clock_ns = fuuid_clock_read();
+	uint64		lead = ns > clock_ns ? ns - clock_ns : 0;
 	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS : fuuid_max_clock_lead * FUUID_NS_PER_MS;
 
-	fuuid_clock_read(&now);
-	clock_ns = fuuid_ns_of_time(&now);
-	lead = ns > clock_ns ? ns - clock_ns : 0;
 	if (lead >= FUUID_SMALL_LEAD_NS && lead > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -25,7 +25,7 @@ extern int	fuuid_ordering_scope;
 extern bool fuuid_ordering_alone;
 
 extern void fuuid_ordering_set_scope(OrderingScope scope);
-extern void fuuid_ordering_reserve_shared(struct timespec *now, uint32 count);
+extern uint64 fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count);
 extern void fuuid_ordering_advance_past(uint64 ns);
 extern void fuuid_ordering_reset(void);
 
@@ -37,13 +37,12 @@ extern void fuuid_ordering_reset(void);
  * is less than any call takes, so that speed alone never makes the embedded
  * time lead the clock (RFC 9562, section 6.2).
  */
-static inline void
-fuuid_ordering_reserve(struct timespec *now, uint32 count)
+static inline uint64
+fuuid_ordering_reserve(uint64 clock_ns, uint32 count)
 {
 	if (likely(fuuid_ordering_alone))
-		fuuid_session_reserve(now, count);
-	else
-		fuuid_ordering_reserve_shared(now, count);
+		return fuuid_session_reserve(clock_ns, count);
+	return fuuid_ordering_reserve_shared(clock_ns, count);
 }
 
 #endif							/* FUUID_ORDERING_H */

@@ -119,15 +119,6 @@ ns_of(HorizonValue value)
 	return Min((uint64) value.us, FUUID_CLOCK_END_NS / NS_PER_US) * NS_PER_US;
 }
 
-static uint64
-read_clock_ns(void)
-{
-	struct timespec now;
-
-	fuuid_clock_read(&now);
-	return fuuid_ns_of_time(&now);
-}
-
 static void
 write_horizon(const Horizon *horizon, uint64 ns)
 {
@@ -153,7 +144,7 @@ is_foreign(HorizonValue value)
 static void
 check_restored(HorizonValue value)
 {
-	uint64		clock_ns = read_clock_ns();
+	uint64		clock_ns = fuuid_clock_read();
 
 	if (value.life != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
 		return;
@@ -225,7 +216,7 @@ wait_for_clock(Oid found)
 	for (;;)
 	{
 		HorizonValue value = fuuid_horizon_peek(found);
-		uint64		clock_ns = read_clock_ns();
+		uint64		clock_ns = fuuid_clock_read();
 		uint64		lead_ns = ns_of(value) > clock_ns ? ns_of(value) - clock_ns : 0;
 		uint64		monotonic_ns = fuuid_clock_monotonic_ns();
 
@@ -275,19 +266,21 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 /*
  * fuuid_ordering_reserve() in the order that outlives the server.
  */
-void
-fuuid_durable_reserve(struct timespec *now, uint32 count)
+uint64
+fuuid_durable_reserve(uint64 clock_ns, uint32 count)
 {
+	uint64		first_ns;
+
 	if (!SUPPORTED)
 		require();
-	fuuid_instance_reserve(now, count);
+	first_ns = fuuid_instance_reserve(clock_ns, count);
 	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)) &&
 		   !fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
 	{
 		(void) fuuid_instance_epoch();
-		fuuid_clock_read(now);
-		fuuid_instance_reserve(now, count);
+		first_ns = fuuid_instance_reserve(fuuid_clock_read(), count);
 	}
+	return first_ns;
 }
 
 /*
@@ -319,6 +312,6 @@ fuuid_durable_reset(void)
 		fuuid_horizon_unlock(&horizon);
 		(void) fuuid_instance_epoch();
 	}
-	write_horizon(&horizon, read_clock_ns() + STRIDE_NS);
+	write_horizon(&horizon, fuuid_clock_read() + STRIDE_NS);
 	fuuid_horizon_unlock(&horizon);
 }

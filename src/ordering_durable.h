@@ -5,9 +5,7 @@
 #ifndef FUUID_ORDERING_DURABLE_H
 #define FUUID_ORDERING_DURABLE_H
 
-#include <time.h>
-
-extern void fuuid_durable_reserve(struct timespec *now, uint32 count);
+extern uint64 fuuid_durable_reserve(uint64 clock_ns, uint32 count);
 extern bool fuuid_durable_cover(uint64 last_ns, uint64 epoch);
 extern int64 fuuid_durable_horizon(void);
 extern void fuuid_durable_reset(void);

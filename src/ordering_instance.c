@@ -90,10 +90,9 @@ check_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
  * fuuid_ordering_reserve() in the order of all backends.  Raises an error where
  * there is no shared memory, or where the clock is too far behind.
  */
-void
-fuuid_instance_reserve(struct timespec *now, uint32 count)
+uint64
+fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 {
-	uint64		clock_ns = fuuid_ns_of_time(now);
 	uint64		ns;
 	uint64		seen;
 	uint64		last;
@@ -105,10 +104,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 
 		/* Of a reset since the clock was read the epoch does not tell, but that there was one. */
 		if (fuuid_instance_own_epoch != 0)
-		{
-			fuuid_clock_read(now);
-			clock_ns = fuuid_ns_of_time(now);
-		}
+			clock_ns = fuuid_clock_read();
 	}
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
@@ -120,10 +116,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 		 */
 		pg_read_barrier();
 		if (unlikely(fuuid_instance_follow_reset()))
-		{
-			fuuid_clock_read(now);
-			clock_ns = fuuid_ns_of_time(now);
-		}
+			clock_ns = fuuid_clock_read();
 
 		fuuid_in_flight_publish(Max(seen + 1, clock_ns));
 		last = Max(seen, fuuid_session_last_ns);
@@ -140,8 +133,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 				if (!read_since)
 				{
 					pg_memory_barrier();
-					fuuid_clock_read(now);
-					clock_ns = fuuid_ns_of_time(now);
+					clock_ns = fuuid_clock_read();
 					read_since = true;
 					continue;
 				}
@@ -157,7 +149,7 @@ fuuid_instance_reserve(struct timespec *now, uint32 count)
 	FUUID_TEST_POINT("reserved");
 
 	fuuid_session_last_ns = ns + (count - 1);
-	fuuid_time_of_ns(now, ns);
+	return ns;
 }
 
 /*

@@ -13,7 +13,7 @@ extern uint64 fuuid_instance_own_epoch;
 extern void fuuid_instance_enter(void);
 extern bool fuuid_instance_entered(void);
 extern bool fuuid_instance_follow_reset(void);
-extern void fuuid_instance_reserve(struct timespec *now, uint32 count);
+extern uint64 fuuid_instance_reserve(uint64 clock_ns, uint32 count);
 extern uint64 fuuid_instance_epoch(void);
 extern bool fuuid_instance_is_epoch(uint64 epoch);
 extern bool fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns);

@@ -24,17 +24,16 @@ fuuid_session_note_lead(uint64 clock_ns)
 /*
  * fuuid_session_reserve() for a clock that is not ahead of the latest value.
  */
-void
-fuuid_session_advance_past_last(struct timespec *now, uint32 count)
+uint64
+fuuid_session_advance_past_last(uint64 clock_ns, uint32 count)
 {
-	uint64		clock_ns = fuuid_ns_of_time(now);
+	uint64		first_ns = fuuid_session_last_ns + 1;
 
 	fuuid_session_note_lead(clock_ns);
 	fuuid_clock_check_lead(fuuid_session_last_ns - clock_ns + count);
 	fuuid_clock_check_end(fuuid_session_last_ns, count);
-
-	fuuid_time_of_ns(now, fuuid_session_last_ns + 1);
 	fuuid_session_last_ns += count;
+	return first_ns;
 }
 
 void

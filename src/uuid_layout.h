@@ -26,6 +26,7 @@
 #define FUUID_FRACTION_BITS	20
 #define FUUID_RANDOM_BITS		54
 #define FUUID_MS_PER_S			1000
+#define FUUID_US_PER_MS		1000
 #define FUUID_NS_PER_US		1000
 #define FUUID_NS_PER_MS		UINT64CONST(1000000)
 #define FUUID_NS_PER_S			UINT64CONST(1000000000)
@@ -65,23 +66,28 @@ fuuid_uuid_read(const unsigned char *word)
 /*
  * Write the version 7 UUID of a time and some random bits.
  *
- * sec: seconds since 1970-01-01 UTC, below 2^48 / 1000.
- * nsec: nanoseconds within that second, 0 to 999999999.
+ * unix_ms: milliseconds since 1970-01-01 UTC, below FUUID_UNIX_MS_END.
+ * sub_ns: nanoseconds within that millisecond, 0 to 999999.
  * random: its lower 54 bits are used.
- *
- * One division gives the millisecond of the second and, below it, the
- * fraction: both are the integer parts of nsec / 10^6, the latter times 2^20.
  */
 static inline void
-fuuid_uuid_encode(unsigned char *uuid, uint64 sec, uint32 nsec, uint64 random)
+fuuid_uuid_encode(unsigned char *uuid, uint64 unix_ms, uint32 sub_ns, uint64 random)
 {
-	uint64		ms_and_fraction = ((uint64) nsec << FUUID_FRACTION_BITS) / FUUID_NS_PER_MS;
-	uint64		unix_ms = sec * FUUID_MS_PER_S + (ms_and_fraction >> FUUID_FRACTION_BITS);
+	uint64		fraction = ((uint64) sub_ns << FUUID_FRACTION_BITS) / FUUID_NS_PER_MS;
 
 	fuuid_uuid_write(uuid,
-				  unix_ms << 16 | FUUID_VERSION_7 | (ms_and_fraction >> 8 & 0xFFF),
-				  FUUID_VARIANT_RFC | (ms_and_fraction & 0xFF) << FUUID_RANDOM_BITS |
+				  unix_ms << 16 | FUUID_VERSION_7 | fraction >> 8,
+				  FUUID_VARIANT_RFC | (fraction & 0xFF) << FUUID_RANDOM_BITS |
 				  (random & ((UINT64CONST(1) << FUUID_RANDOM_BITS) - 1)));
+}
+
+/*
+ * The same of a time in nanoseconds since 1970-01-01 UTC.
+ */
+static inline void
+fuuid_uuid_encode_ns(unsigned char *uuid, uint64 ns, uint64 random)
+{
+	fuuid_uuid_encode(uuid, ns / FUUID_NS_PER_MS, ns % FUUID_NS_PER_MS, random);
 }
 
 /*

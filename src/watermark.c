@@ -52,11 +52,9 @@ static bool
 compute(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
 {
 	int			held_back_by;
-	struct timespec now;
 	uint64		last_ns;
 
-	fuuid_clock_read(&now);
-	if (!fuuid_instance_raise(fuuid_ns_of_time(&now), epoch, &last_ns) ||
+	if (!fuuid_instance_raise(fuuid_clock_read(), epoch, &last_ns) ||
 		(fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(last_ns, epoch)))
 		return false;
 	FUUID_TEST_POINT("watermark");
@@ -126,6 +124,6 @@ uuidv7_fast_watermark(PG_FUNCTION_ARGS pg_attribute_unused())
 		*kept = watermark_for(snapshot) + 1;
 
 	uuid = palloc(sizeof(pg_uuid_t));
-	fuuid_uuid_encode(uuid->data, (*kept - 1) / FUUID_NS_PER_S, (*kept - 1) % FUUID_NS_PER_S, 0);
+	fuuid_uuid_encode_ns(uuid->data, *kept - 1, 0);
 	return UUIDPGetDatum(uuid);
 }

@@ -13,7 +13,7 @@ encodes_to(uint64 unix_ms, uint32 sub_ns, uint64 random, const char *expected)
 	unsigned char uuid[FUUID_UUID_LEN];
 	char		text[2 * FUUID_UUID_LEN + 1];
 
-	fuuid_uuid_encode(uuid, unix_ms / 1000, unix_ms % 1000 * 1000000 + sub_ns, random);
+	fuuid_uuid_encode(uuid, unix_ms, sub_ns, random);
 	for (int i = 0; i < FUUID_UUID_LEN; i++)
 		sprintf(text + 2 * i, "%02x", uuid[i]);
 	if (strcmp(text, expected) == 0)
@@ -29,7 +29,7 @@ fraction_of(uint32 nsec)
 	unsigned char uuid[FUUID_UUID_LEN];
 	uint32		fraction = 0;
 
-	fuuid_uuid_encode(uuid, 0, nsec, 0);
+	fuuid_uuid_encode_ns(uuid, nsec, 0);
 	for (int bit = 52; bit <= 73; bit++)
 		if (bit != 64 && bit != 65)
 			fraction = fraction << 1 | (uuid[bit / 8] >> (7 - bit % 8) & 1);
@@ -69,12 +69,12 @@ test_last_sub_ns(void)
 			last++;
 		write_fraction(other, 77, fraction, true);
 		by_definition &= fuuid_uuid_last_sub_ns(other) == last;
-		fuuid_uuid_encode(value, 0, 77000000 + last + 1, 0);
+		fuuid_uuid_encode_ns(value, 77000000 + last + 1, 0);
 		next_is_greater &= memcmp(value, other, FUUID_UUID_LEN) > 0;
 
 		write_fraction(other, 77, fraction, false);
 		by_definition &= fuuid_uuid_last_sub_ns(other) == last;
-		fuuid_uuid_encode(value, 0, 77000000 + last, 0);
+		fuuid_uuid_encode_ns(value, 77000000 + last, 0);
 		none_earlier_is &= memcmp(value, other, FUUID_UUID_LEN) <= 0;
 	}
 	ok(by_definition, "of every fraction the last nanosecond is the last whose fraction is not greater");
@@ -135,7 +135,7 @@ main(void)
 	{
 		unsigned char uuid[FUUID_UUID_LEN];
 
-		fuuid_uuid_encode(uuid, 1234567890, 987000000 + sub_ns, PG_UINT64_MAX);
+		fuuid_uuid_encode(uuid, UINT64CONST(1234567890987), sub_ns, PG_UINT64_MAX);
 		reads_back &= fuuid_uuid_is_v7(uuid) && fuuid_uuid_sub_ns(uuid) == sub_ns &&
 			fuuid_uuid_unix_ms(uuid) == UINT64CONST(1234567890987);
 	}
@@ -147,10 +147,10 @@ main(void)
 		unsigned char other[FUUID_UUID_LEN];
 
 		fuuid_uuid_min(low, 77);
-		fuuid_uuid_encode(other, 0, 77000000, 0);
+		fuuid_uuid_encode_ns(other, 77000000, 0);
 		ok(memcmp(low, other, FUUID_UUID_LEN) == 0, "the smallest value is that of the first nanosecond without random bits");
 		fuuid_uuid_max(high, 77);
-		fuuid_uuid_encode(other, 0, 77999999, PG_UINT64_MAX);
+		fuuid_uuid_encode_ns(other, 77999999, PG_UINT64_MAX);
 		ok(memcmp(high, other, FUUID_UUID_LEN) > 0, "the largest value is above that of the last nanosecond");
 		fuuid_uuid_min(other, 78);
 		ok(memcmp(high, other, FUUID_UUID_LEN) < 0, "and below the next millisecond");
