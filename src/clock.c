@@ -8,7 +8,6 @@
 #include "settings.h"
 
 uint32		fuuid_clock_resolution = 1;
-uint64		fuuid_clock_process_ns = 0;
 
 /*
  * Learn the clock's resolution.  Linux without high-resolution timers reports the
@@ -39,21 +38,6 @@ fuuid_clock_monotonic_ns(void)
 	if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
 		return 0;
 	return (uint64) now.tv_sec * FUUID_NS_PER_S + (uint64) now.tv_nsec;
-}
-
-/*
- * Note that this process has its latest value from now on: the first one, or anew.
- * The child of one that had generated goes on from its parent's, and began with it.
- */
-void
-fuuid_clock_begin_process(bool anew)
-{
-	static bool begun = false;
-
-	if (begun && !anew)
-		return;
-	begun = true;
-	fuuid_clock_process_ns = fuuid_clock_monotonic_ns();
 }
 
 /*

@@ -31,15 +31,8 @@
 /* Nanoseconds between two different readings; 1 where the clock counts them. */
 extern uint32 fuuid_clock_resolution;
 
-/*
- * Monotonic clock, in nanoseconds, when this process, or the parent whose latest
- * value it has, was about to generate first, or observed a UUID that became it.
- */
-extern uint64 fuuid_clock_process_ns;
-
 extern void fuuid_clock_init(void);
 extern uint64 fuuid_clock_monotonic_ns(void);
-extern void fuuid_clock_begin_process(bool anew);
 extern void fuuid_clock_fail(int clock_errno);
 extern void fuuid_clock_check_lead(uint64 lead_ns);
 

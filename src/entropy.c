@@ -204,7 +204,6 @@ fuuid_entropy_refill(int source)
 		fuuid_entropy_discard();
 		memset(fuuid_entropy.stats, 0, sizeof(fuuid_entropy.stats));
 		fuuid_entropy.pid = MyProcPid;
-		fuuid_clock_begin_process(false);
 	}
 
 	if (!buffer->usable)

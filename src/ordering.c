@@ -105,11 +105,7 @@ fuuid_ordering_advance_past(uint64 ns)
 		else if (fuuid_instance_own_epoch != epoch)
 			return;
 	}
-	if (ns > fuuid_session_last_ns)
-	{
-		fuuid_clock_begin_process(true);
-		fuuid_session_last_ns = ns;
-	}
+	fuuid_session_last_ns = Max(fuuid_session_last_ns, ns);
 }
 
 /*

@@ -186,7 +186,7 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 	fuuid_clock_check_end(Max(last_ns, horizon_ns), REACH_NS);
 	counts = !foreign || fuuid_instance_raise(horizon_ns, epoch, &last_ns);
 	FUUID_TEST_POINT("horizon_read");
-	counts = counts && fuuid_instance_is_epoch(epoch);
+	counts = counts && fuuid_instance_epoch() == epoch;
 	if (counts)
 	{
 		if (foreign || horizon_ns < last_ns + STRIDE_NS / 2)
@@ -276,10 +276,7 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 count)
 	first_ns = fuuid_instance_reserve(clock_ns, count);
 	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)) &&
 		   !fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
-	{
-		(void) fuuid_instance_epoch();
 		first_ns = fuuid_instance_reserve(fuuid_clock_read(), count);
-	}
 	return first_ns;
 }
 
@@ -300,18 +297,12 @@ fuuid_durable_reset(void)
 {
 	Horizon		horizon;
 
-	for (;;)
-	{
+	do
 		require();
-		if (!fuuid_horizon_lock(&horizon, sequence, true))
-			continue;
-		if (fuuid_instance_try_reset())
-			break;
+	while (!fuuid_horizon_lock(&horizon, sequence, true));
 
-		/* Under the lock no cancel would end the wait for another one. */
-		fuuid_horizon_unlock(&horizon);
-		(void) fuuid_instance_epoch();
-	}
+	/* Under the lock, so that what was reserved before does not move the horizon after it. */
+	fuuid_instance_reset();
 	write_horizon(&horizon, fuuid_clock_read() + STRIDE_NS);
 	fuuid_horizon_unlock(&horizon);
 }

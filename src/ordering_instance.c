@@ -12,7 +12,6 @@
 #include "shared_ordering.h"
 #include "storage/proc.h"
 #include "test_point.h"
-#include "watermark_history.h"
 
 /* Has this backend generated under this order? */
 static bool entered = false;
@@ -26,17 +25,17 @@ fuuid_instance_entered(void)
 }
 
 /*
- * Where the instance was reset since this backend, which has generated under its
- * order, last looked, its own latest value does not count any more, and true is
- * returned.  Nor while a reset goes on: until it has ended, who still finds the
- * old word goes on from that.
+ * Where the instance was reset since this backend last looked, its own latest value
+ * does not count any more, and true is returned.  Nor while a reset goes on: until it
+ * has ended, who still finds the old word goes on from that.  A backend that has not
+ * looked yet knows of no reset.
  */
 bool
 fuuid_instance_follow_reset(void)
 {
 	uint64		epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 
-	if (likely(epoch == fuuid_instance_own_epoch && (epoch & 1) == 0))
+	if (likely(epoch == fuuid_instance_own_epoch && FUUID_RESETS_GOING_ON(epoch) == 0))
 		return false;
 	fuuid_session_reset();
 	fuuid_instance_own_epoch = epoch;
@@ -44,25 +43,16 @@ fuuid_instance_follow_reset(void)
 }
 
 /*
- * Called before the first value of this backend under this order.  Its own latest
- * value, of session order, counts here as well, unless the instance may have been
- * reset since: that is known only of a backend that has begun after the reset.
- * Raises an error where there is no shared memory.
+ * Called before the first value of this backend under this order.  Raises an error
+ * where there is no shared memory.
  */
 void
 fuuid_instance_enter(void)
 {
-	uint64		reset_at;
-
 	if (entered)
 		return;
 	FUUID_TEST_POINT("entering");
 	fuuid_shared_require();
-	fuuid_instance_own_epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
-	pg_read_barrier();
-	reset_at = pg_atomic_read_u64(&fuuid_shared->reset_at);
-	if (reset_at != 0 && fuuid_clock_process_ns <= reset_at)
-		fuuid_session_reset();
 	fuuid_in_flight_enter();
 
 	/* What the postmaster does, before it has children, is not theirs. */
@@ -99,13 +89,7 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 	bool		read_since = false;
 
 	if (unlikely(!entered))
-	{
 		fuuid_instance_enter();
-
-		/* Of a reset since the clock was read the epoch does not tell, but that there was one. */
-		if (fuuid_instance_own_epoch != 0)
-			clock_ns = fuuid_clock_read();
-	}
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 	for (;;)
@@ -153,32 +137,15 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 }
 
 /*
- * The present epoch.  Waits until a reset has ended.
+ * The present epoch.
  */
 uint64
 fuuid_instance_epoch(void)
 {
-	uint64		epoch;
+	uint64		epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 
-	while (((epoch = pg_atomic_read_u64(&fuuid_shared->epoch)) & 1) != 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		pg_usleep(1);
-	}
 	pg_read_barrier();
 	return epoch;
-}
-
-/*
- * Is this the present epoch, and no reset going on?  Does not wait.
- */
-bool
-fuuid_instance_is_epoch(uint64 epoch)
-{
-	uint64		present = pg_atomic_read_u64(&fuuid_shared->epoch);
-
-	pg_read_barrier();
-	return present == epoch && (present & 1) == 0;
 }
 
 /*
@@ -217,39 +184,22 @@ fuuid_instance_stats(OrderingStats *stats)
 }
 
 /*
- * Forget the latest value of the instance, for all backends.  False, and nothing
- * was done, while another backend is at it: one reset at a time.
+ * Forget the latest value of the instance, for all backends.
  *
- * The word becomes a value that it never had, the epoch, so that a reservation
- * at the same time has either succeeded before, or fails its exchange and starts
- * again.  The epoch is odd while that happens: a backend that comes in between
- * forgets its own latest value at every look, so that what it still takes from
- * the old word does not outlive the reset.
- */
-bool
-fuuid_instance_try_reset(void)
-{
-	uint64		epoch;
-
-	fuuid_shared_require();
-	epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
-	if ((epoch & 1) != 0 ||
-		!pg_atomic_compare_exchange_u64(&fuuid_shared->epoch, &epoch, epoch + 1))
-		return false;
-	fuuid_watermark_history_forget();
-	pg_atomic_exchange_u64(&fuuid_shared->last_ns, epoch + 2);
-	pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, 0);
-	pg_atomic_exchange_u64(&fuuid_shared->reset_at, fuuid_clock_monotonic_ns());
-	pg_atomic_fetch_add_u64(&fuuid_shared->epoch, 1);
-	return true;
-}
-
-/*
- * The same, after those that go on.
+ * The word becomes a value that it never had, the number of this reset, so that a
+ * reservation at the same time has either succeeded before, or fails its exchange and
+ * starts again.  Until the reset has ended a backend forgets its own latest value at
+ * every look, so that what it still takes from the old word does not outlive the
+ * reset.  Others can go on at the same time.
  */
 void
 fuuid_instance_reset(void)
 {
-	while (!fuuid_instance_try_reset())
-		(void) fuuid_instance_epoch();
+	uint64		epoch;
+
+	fuuid_shared_require();
+	epoch = pg_atomic_add_fetch_u64(&fuuid_shared->epoch, FUUID_RESET_BEGINS);
+	pg_atomic_exchange_u64(&fuuid_shared->last_ns, FUUID_RESETS_BEGUN(epoch));
+	pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, 0);
+	pg_atomic_sub_fetch_u64(&fuuid_shared->epoch, FUUID_RESET_ENDS);
 }

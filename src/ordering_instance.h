@@ -15,10 +15,8 @@ extern bool fuuid_instance_entered(void);
 extern bool fuuid_instance_follow_reset(void);
 extern uint64 fuuid_instance_reserve(uint64 clock_ns, uint32 count);
 extern uint64 fuuid_instance_epoch(void);
-extern bool fuuid_instance_is_epoch(uint64 epoch);
 extern bool fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns);
 extern bool fuuid_instance_stats(OrderingStats *stats);
-extern bool fuuid_instance_try_reset(void);
 extern void fuuid_instance_reset(void);
 
 #endif							/* FUUID_ORDERING_INSTANCE_H */

@@ -46,7 +46,6 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	memset(ordering, 0, FUUID_SHARED_SIZE);
 	pg_atomic_init_u64(&ordering->last_ns, 0);
 	pg_atomic_init_u64(&ordering->epoch, 0);
-	pg_atomic_init_u64(&ordering->reset_at, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 	fuuid_watermark_history_init(&ordering->watermarks);
 	ordering->life = random_life();

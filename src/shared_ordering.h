@@ -31,13 +31,18 @@ typedef union InFlight
 	char		pad[PG_CACHE_LINE_SIZE];
 } InFlight;
 
+/* A reset changes the epoch twice, and what it tells. */
+#define FUUID_RESET_BEGINS	((UINT64CONST(1) << 32) + 1)
+#define FUUID_RESET_ENDS	1
+#define FUUID_RESETS_BEGUN(epoch)		((epoch) >> 32)
+#define FUUID_RESETS_GOING_ON(epoch)	((uint32) (epoch))
+
 typedef struct SharedOrdering
 {
-	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; or an epoch: none */
+	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; or number of a reset: none */
 
-	/* Even; odd while a reset goes on.  Grows by 2 with each. */
+	/* How many resets have begun, and how many of them go on; no value comes twice. */
 	pg_atomic_uint64 epoch;
-	pg_atomic_uint64 reset_at;	/* monotonic clock of the latest reset, ns; 0: none */
 
 	pg_atomic_uint64 largest_clock_lead_ns; /* that a call has found since a reset */
 

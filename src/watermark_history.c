@@ -72,7 +72,7 @@ is_last(const WatermarkHistory *history, const Watermark *watermark, const Trans
 {
 	const Watermark *last = &history->kept[history->last];
 
-	return last->database == watermark->database && last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
+	return last->epoch == watermark->epoch && last->database == watermark->database && last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
 		memcmp(fuuid_shared_running(history->last), running, last->xcnt * sizeof(TransactionId)) == 0;
 }
 
@@ -100,10 +100,11 @@ keep(WatermarkHistory *history, const Watermark *watermark, const TransactionId 
 }
 
 /*
- * The greatest of this database that is right for a snapshot; 0: none.
+ * The greatest of this database and epoch that is right for a snapshot; 0: none.  Those
+ * of before a reset do not bound what is generated after it.
  */
 static uint64
-find(const WatermarkHistory *history, Snapshot snapshot)
+find(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
 {
 	uint64		found_ns = 0;
 
@@ -111,7 +112,7 @@ find(const WatermarkHistory *history, Snapshot snapshot)
 	{
 		const Watermark *other = &history->kept[i];
 
-		if (other->ns > found_ns && other->database == MyDatabaseId &&
+		if (other->ns > found_ns && other->epoch == epoch && other->database == MyDatabaseId &&
 			is_right(other, fuuid_shared_running(i), snapshot))
 			found_ns = other->ns;
 	}
@@ -127,40 +128,27 @@ bool
 fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, Snapshot snapshot)
 {
 	WatermarkHistory *history = &fuuid_shared->watermarks;
-	Watermark	added = {.ns = *watermark_ns};
+	Watermark	added = {.ns = *watermark_ns, .epoch = epoch};
 	TransactionId *running = describe(&added, taken);
 	bool		right = is_right(&added, running, snapshot);
 	bool		counts;
 
 	LWLockAcquire(&history->lock, LW_EXCLUSIVE);
-	counts = fuuid_instance_is_epoch(epoch);
+	counts = fuuid_instance_epoch() == epoch;
 	if (counts && is_last(history, &added, running))
 	{
 		Watermark  *last = &history->kept[history->last];
 
 		last->ns = Max(last->ns, added.ns);
-		*watermark_ns = right ? last->ns : find(history, snapshot);
+		*watermark_ns = right ? last->ns : find(history, epoch, snapshot);
 	}
 	else if (counts)
 	{
 		/* Before the oldest goes. */
-		*watermark_ns = Max(right ? added.ns : 0, find(history, snapshot));
+		*watermark_ns = Max(right ? added.ns : 0, find(history, epoch, snapshot));
 		keep(history, &added, running);
 	}
 	LWLockRelease(&history->lock);
 	pfree(running);
 	return counts;
-}
-
-/*
- * For a reset: none of them bounds what is generated after it.
- */
-void
-fuuid_watermark_history_forget(void)
-{
-	WatermarkHistory *history = &fuuid_shared->watermarks;
-
-	LWLockAcquire(&history->lock, LW_EXCLUSIVE);
-	memset(history->kept, 0, sizeof(history->kept));
-	LWLockRelease(&history->lock);
 }

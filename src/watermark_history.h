@@ -11,6 +11,7 @@
 typedef struct Watermark
 {
 	uint64		ns;				/* 0: none */
+	uint64		epoch;			/* in which it was computed */
 	uint64		number;			/* in the order in which they were added */
 	Oid			database;
 	bool		newest;			/* of its database */
@@ -33,6 +34,5 @@ typedef struct WatermarkHistory
 
 extern void fuuid_watermark_history_init(WatermarkHistory *history);
 extern bool fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, Snapshot snapshot);
-extern void fuuid_watermark_history_forget(void);
 
 #endif							/* FUUID_WATERMARK_HISTORY_H */

@@ -48,10 +48,10 @@ shared(void)
 Datum
 hold_reset(PG_FUNCTION_ARGS)
 {
-	bool		going_on = (pg_atomic_read_u64(&shared()->epoch) & 1) != 0;
-
-	if (going_on != PG_GETARG_BOOL(0))
-		pg_atomic_fetch_add_u64(&shared()->epoch, 1);
+	if (PG_GETARG_BOOL(0))
+		pg_atomic_fetch_add_u64(&shared()->epoch, FUUID_RESET_BEGINS);
+	else
+		pg_atomic_fetch_sub_u64(&shared()->epoch, FUUID_RESET_ENDS);
 	PG_RETURN_BOOL(true);
 }
 
@@ -63,8 +63,8 @@ reset_words(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	uint64		epoch = pg_atomic_read_u64(&shared()->epoch);
 
-	if ((epoch & 1) == 0)
+	if (FUUID_RESETS_GOING_ON(epoch) == 0)
 		elog(ERROR, "no reset goes on");
-	pg_atomic_exchange_u64(&shared()->last_ns, epoch + 1);
+	pg_atomic_exchange_u64(&shared()->last_ns, FUUID_RESETS_BEGUN(epoch));
 	PG_RETURN_BOOL(true);
 }

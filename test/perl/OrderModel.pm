@@ -33,12 +33,12 @@ sub new
 	return bless { instance => {new_scope()}, sessions => [] }, $class;
 }
 
-# A session has generated (began) before the latest reset of the instance, or under
-# its order (entered): 0, 1, or 2, which is nobody's word.
+# A session has generated under the order of the instance (entered), and not since its
+# latest reset (stale): 0, 1, or 2, which is nobody's word.
 sub new_session
 {
 	my ($self) = @_;
-	my $session = { new_scope(), began => 0, began_before => 0, entered => 0, stale => 0 };
+	my $session = { new_scope(), entered => 0, stale => 0 };
 	push @{ $self->{sessions} }, $session;
 	return $session;
 }
@@ -77,17 +77,16 @@ sub look
 }
 
 # What a session has in mind when it is about to generate, by a call that may not
-# come so far ($tries).
+# come so far ($tries).  There was a reset before all (OrderWorld.pm): at its first entry
+# it forgets.
 sub arrive
 {
 	my ($self, $session, $ordering, $tries) = @_;
 	forget($session, $session->{stale});
 	$session->{stale} = 0;
-	my $certainty = $tries ? 2 : 1;
-	$session->{began} = $certainty if $session->{began} != 1;
 	return if $ordering eq 'session' || $session->{entered} == 1;
-	forget($session, $session->{entered} == 2 && $session->{began_before} ? 2 : $session->{began_before});
-	$session->{entered} = $certainty;
+	forget($session, $session->{entered} == 2 || $tries ? 2 : 1);
+	$session->{entered} = $tries ? 2 : 1;
 	return;
 }
 
@@ -148,8 +147,6 @@ sub observe
 	{
 		if ($ns > $scope->{last}[0])
 		{
-			my $certainly = $ns > $scope->{last}[1];
-			$scope->{began_before} = $certainly ? 0 : 2 if $scope == $session && $scope->{began_before};
 			$scope->{last} = [ $ns, max($ns, $scope->{last}[1]) ];
 		}
 		$scope->{above} = $id if $id gt $scope->{above};
@@ -176,7 +173,6 @@ sub reset
 		foreach my $each (@{ $self->{sessions} })
 		{
 			$each->{stale} = $each->{entered} if $each->{entered} && $each->{stale} != 1;
-			$each->{began_before} = $each->{began} if $each->{began};
 		}
 	}
 	forget($session, 1);

@@ -49,7 +49,7 @@ my %design = (
 	prepare => [qw(lock count prepare clear)],    # the generation counts
 	finish => [qw(visible release)],
 	read => [qw(epoch raise slots generation compare scan note snapshot decide)],    # none_as_of is compared, and noted
-	reset => [qw(odd forget last even)],
+	reset => [qw(begin last end)],
 
 	republishes => 1,                   # where its published value is too large
 	worker_publishes_in => 'leader',    # or 'own'
@@ -60,6 +60,7 @@ my %design = (
 	raises => 1,                        # the reader, the latest id to its clock
 	notes_generation => 'read',         # before the scan; or 'latest'
 	looks_again => 1,                   # the reader, at the epoch
+	kept_with_epoch => 1,               # only those of the same epoch are found
 	compares => 'both',                 # of two snapshots; or only 'xmax', or who was 'running'
 	compares_own => 1,                  # the snapshot of the reader's own watermark
 	compares_kept => 1,                 # those of the ones that are kept
@@ -67,7 +68,7 @@ my %design = (
 
 # Shared memory; the numbers of transactions; what every reading of the clock is above;
 # and, for the checks, the watermark that counts for later ids.  The watermarks that
-# are kept follow, the newest first, each with its snapshot.
+# are kept follow, the newest first, each with its snapshot and epoch.
 use constant { LAST => 0, EPOCH => 1, GENERATION => 2, NONE_AS_OF => 3, NEXT_NUMBER => 4, COMPLETED => 5 };
 use constant { CLOCK_FROM => 6, PROMISED => 7 };
 my @shared_names = ('last', 'epoch', 'generation', 'none_as_of', 'next number', 'completed', 'clock from', 'promised');
@@ -307,18 +308,20 @@ sub is_right
 # none, and all that are kept then.
 sub keep
 {
-	my ($watermark, $taken, $snapshot) = @_;
-	my @pairs = map { [ @v[ $kept[ 2 * $_ ], $kept[ 2 * $_ + 1 ] ] ] } 0 .. $#kept / 2;
-	my @right = map { $_->[0] } grep { !$protocol{compares_kept} || is_right($_->[1], $snapshot) } @pairs;
+	my ($watermark, $taken, $snapshot, $epoch) = @_;
+	my @kept_ones = map { [ @v[ @kept[ 3 * $_ .. 3 * $_ + 2 ] ] ] } 0 .. $#kept / 3;
+	my @right = map { $_->[0] }
+	  grep { !$protocol{compares_kept} || is_right($_->[1], $snapshot) }
+	  grep { !$protocol{kept_with_epoch} || $_->[2] == $epoch } @kept_ones;
 	push @right, $watermark if !$protocol{compares_own} || is_right($taken, $snapshot);
 	my $result = max(0, @right);
 
-	if ($taken == $pairs[0][1])
+	if ($taken == $kept_ones[0][1] && $epoch == $kept_ones[0][2])
 	{
-		$pairs[0][0] = max($watermark, $pairs[0][0]);
-		return ($result, map { @$_ } @pairs);
+		$kept_ones[0][0] = max($watermark, $kept_ones[0][0]);
+		return ($result, map { @$_ } @kept_ones);
 	}
-	return ($result, $watermark, $taken, map { @$_ } @pairs[ 0 .. $#pairs - 1 ]);
+	return ($result, $watermark, $taken, $epoch, map { @$_ } @kept_ones[ 0 .. $#kept_ones - 1 ]);
 }
 
 # Under a lock.  The next call is in the same snapshot, or in one that it takes.
@@ -329,19 +332,20 @@ sub decide
 	my @changes = map { ($reader + $_, 0) } PC, AT_EPOCH, WATERMARK, TAKEN;
 
 	return becomes(@changes) if $protocol{looks_again} && !$same_epoch;
-	my ($watermark, @keeps) = keep(@v[ $reader + WATERMARK, $reader + TAKEN, $reader + SNAPSHOT ]);
+	my ($watermark, @keeps) = keep(@v[ map { $reader + $_ } WATERMARK, TAKEN, SNAPSHOT, AT_EPOCH ]);
 	my $left = $v[ $reader + CALLS ] - 1;
 	@keeps = (0) x @kept unless $left || grep { $_ != $reader && $v[ $_ + CALLS ] } @readers;
 	push @changes, $reader + CALLS, $left, map { ($kept[$_], $keeps[$_]) } 0 .. $#kept;
 
-	# A call that began before a reset is promised nothing for what follows it.
-	push @changes, PROMISED, max($watermark, $v[PROMISED]) if $same_epoch;
+	# A call that returns while a reset goes on is promised nothing.
+	my $promised = !($v[EPOCH] & 1);
+	push @changes, PROMISED, max($watermark, $v[PROMISED]) if $promised;
 	becomes(@changes) if $left && $v[ $reader + SNAPSHOT ] != snapshot_now($reader);
 	becomes(@changes, $reader + SNAPSHOT, 0, $reader + UNSEEN, 0);
 	foreach my $id (@v[ $reader + UNSEEN, map({ $_ + PENDING } @writers), map({ $_ + PREPARED_ID } @prepared) ])
 	{
 		breaks("the id $id is below the watermark $watermark, and had not completed for the snapshot")
-		  if $same_epoch && $id && $id < $watermark;
+		  if $promised && $id && $id < $watermark;
 	}
 	return;
 }
@@ -358,7 +362,7 @@ sub reader_steps
 	return if $writer_of{$reader} && $v[ $writer_of{$reader} + PC ] != READY;
 	push @after, $reader + SNAPSHOT, snapshot_now($reader) unless $v[ $reader + SNAPSHOT ];
 	return decide($reader) if $name eq 'decide';
-	return $v[EPOCH] & 1 ? () : becomes($reader + AT_EPOCH, $v[EPOCH], @after) if $name eq 'epoch';
+	return becomes($reader + AT_EPOCH, $v[EPOCH], @after) if $name eq 'epoch';
 	return becomes($reader + TAKEN, $v[COMPLETED], @after) if $name eq 'snapshot';
 	return becomes($reader + WATERMARK, min_nonzero($watermark, $v[$slot]), @after) if $name eq 'slot';
 	return becomes($reader + AT_GENERATION, $v[GENERATION], @after) if $name eq 'generation';
@@ -377,8 +381,8 @@ sub reader_steps
 	return;
 }
 
-# Resets, one at a time.  Watermarks returned before count no more for ids from when
-# the latest is forgotten.
+# Resets, one after the other: test/perl/ResetModel.pm has those that go on together.  The
+# epoch is odd while one does.  Watermarks returned before count no more for later ids.
 sub reset_steps
 {
 	my ($pc) = @_;
@@ -388,9 +392,7 @@ sub reset_steps
 	my $name = $sequence[ $step % @sequence ];
 	return becomes(
 		$pc, $step + 1,
-		$name eq 'last' ? (last_becomes($v[EPOCH] + 1), PROMISED, 0)
-		: $name eq 'forget' ? map { ($_, 0) } @kept
-		:                     (EPOCH, $v[EPOCH] + 1));
+		PROMISED, 0, $name eq 'last' ? last_becomes($v[EPOCH] + 1) : (EPOCH, $v[EPOCH] + 1));
 }
 
 # A crash, where there are no resets.  What is visible remains so, and prepared
@@ -480,7 +482,7 @@ sub explore
 	%worker_of = %leader_of = %prepared_of = %reader_of = %writer_of = ();
 	new_model();
 	add_variables(\@shared_names, 0, 0, 1, $protocol{none_as_of}, 2, 1);
-	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"])) } 1 .. $config{keeps};
+	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"]), add_variables(["kept $_: epoch"])) } 1 .. $config{keeps};
 
 	add_writer($_, %{ $config{writers}[ $_ - 1 ] }) foreach 1 .. @{ $config{writers} };
 	@generators = (@writers, sort keys %leader_of);

@@ -216,18 +216,25 @@ CREATE FUNCTION ahead(id uuid) RETURNS int LANGUAGE sql VOLATILE AS
 	$pgbench->kill_kill;
 	$resetter->quit;
 
-	# A session that begins after a reset is not taken for one of before.
+	# Once there was a reset, what a session has generated before its first entry does not count.
 	$session = $session_of->('SELECT uuidv7_fast()');
 	set_clock_offset($node, '+3600');
-	my $mine = $session->query_safe('SELECT uuidv7_fast()');
+	my ($own, $mine);
+	$mine = $session->query_safe('SELECT uuidv7_fast()');
 	set_clock_offset($node, '+0');
-	is($session->query_safe("SELECT in_instance_order() > '$mine'"), 't', 'an old reset does not void what a session generated since');
+	is($session->query_safe("SELECT in_instance_order() > '$mine'"), 'f', 'after a reset a session enters by the clock');
 	$session->quit;
 
 	# A reset holds: a pooled session that used the order of the instance before,
 	# and one that comes to it only now, do not bring the time back.
 	$node->stop;
 	start_with_fake_clock($node);
+	set_clock_offset($node, '+600');
+	my $entering = $session_of->('SELECT uuidv7_fast()');
+	$own = $entering->query_safe('SELECT uuidv7_fast()');
+	set_clock_offset($node, '+0');
+	is($entering->query_safe("SELECT in_instance_order() > '$own'"), 't', 'without a reset what a session has generated counts at its first entry');
+	$entering->quit;
 	set_clock_offset($node, '+86400');
 	my $pooled = $session_of->('SELECT in_instance_order()');
 	my $late   = $session_of->('SELECT uuidv7_fast()');
@@ -257,7 +264,7 @@ CREATE FUNCTION ahead(id uuid) RETURNS int LANGUAGE sql VOLATILE AS
 	# Without a reset a session's own order is kept when it comes to that of the instance.
 	set_clock_offset($node, '+600');
 	my $kept = $session_of->('SELECT in_instance_order()');
-	my $own  = $kept->query_safe('SELECT uuidv7_fast()');
+	$own = $kept->query_safe('SELECT uuidv7_fast()');
 	set_clock_offset($node, '+0');
 	is($kept->query_safe("SELECT in_instance_order() > '$own'"), 't', 'without another reset the order of a session is kept');
 	is($kept->query_safe("SELECT uuidv7_fast() > '$own'"), 't', 'in both orders');

@@ -96,9 +96,7 @@ my @mutations = (
 	[ 'no scan is due after a restart', 'prepared, with a restart', none_as_of => 1 ],
 
 	[ 'does not publish a smaller value after a reset', 'a reset', republishes => 0 ],
-	[ 'the reset leaves the watermarks that are kept', 'a reset', reset => [qw(odd last even)] ],
-	[ 'the reset begins with them', 'a reset', reset => [qw(forget odd last even)] ],
-	[ 'the reset ends with them', 'a reset', reset => [qw(odd last even forget)] ],
+	[ 'what is kept of before a reset is found', 'a reset', kept_with_epoch => 0 ],
 	[ 'the reader reads the epoch after the latest id', 'a reset', read => [qw(raise epoch slots snapshot decide)] ],
 	[ 'the reader does not look at the epoch again', 'a reset', looks_again => 0 ]);
 
