@@ -24,7 +24,7 @@ fill_plain(Xorshift128Plus *g)
 {
 	for (size_t i = 0; i < BUFFER_SIZE; i += sizeof(uint64))
 	{
-		uint64		word = fuuid_le64(xorshift128plus_next(g));
+		uint64		word = xorshift128plus_next(g);
 
 		memcpy(buffer + i, &word, sizeof(word));
 	}

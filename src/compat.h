@@ -24,13 +24,6 @@
 #define FUUID_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
 
-/* A function that never returns: the word stands before its declaration. */
-#if PG_VERSION_NUM >= 180000
-#define FUUID_NORETURN pg_noreturn
-#else
-#define FUUID_NORETURN pg_attribute_noreturn()
-#endif
-
 /* Intervals can be infinite since 17. */
 #ifdef INTERVAL_NOT_FINITE
 #define FUUID_INTERVAL_NOT_FINITE(i) INTERVAL_NOT_FINITE(i)

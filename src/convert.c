@@ -4,8 +4,7 @@
  */
 #include "postgres.h"
 
-#include "convert.h"
-#include "fmgr.h"
+#include "arguments.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 #include "uuid_layout.h"

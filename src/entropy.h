@@ -9,7 +9,6 @@
 #ifndef FUUID_ENTROPY_H
 #define FUUID_ENTROPY_H
 
-#include "little_endian.h"
 #include "miscadmin.h"
 
 #define FUUID_ENTROPY_SOURCES(row) \
@@ -137,7 +136,7 @@ fuuid_entropy_draw(int source)
 	word = *buffer->next;
 	*buffer->next++ = 0;
 
-	return fuuid_le64(word);
+	return word;
 }
 
 #endif							/* FUUID_ENTROPY_H */

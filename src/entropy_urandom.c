@@ -23,39 +23,32 @@
 #define DEVICE "/dev/urandom"
 
 /*
- * Is that the device, and random yet?  A plain file repeats its bytes, /dev/zero
- * its zero.
+ * Is that the device, and random yet?  A plain file repeats its bytes, /dev/zero its
+ * zero.
  */
 static bool
-check_device(int stat_result, const struct stat *st, const char **why)
+check_device(int fd, const char **why)
 {
-	if (stat_result != 0)
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
 	{
 		*why = fuuid_entropy_errno_reason("Looking up \"" DEVICE "\"");
 		return false;
 	}
-	if (!S_ISCHR(st->st_mode))
+	if (!S_ISCHR(st.st_mode))
 	{
 		*why = "\"" DEVICE "\" is not a character device.";
 		return false;
 	}
 #ifdef __linux__
-	if (st->st_rdev != makedev(LINUX_MEM_MAJOR, LINUX_URANDOM_MINOR))
+	if (st.st_rdev != makedev(LINUX_MEM_MAJOR, LINUX_URANDOM_MINOR))
 	{
 		*why = "\"" DEVICE "\" is not the kernel's random device.";
 		return false;
 	}
 #endif
 	return fuuid_entropy_kernel_seeded(why);
-}
-
-static bool
-urandom_available(const char **why)
-{
-	struct stat st;
-	int			result = stat(DEVICE, &st);
-
-	return check_device(result, &st, why);
 }
 
 /*
@@ -65,12 +58,6 @@ static bool
 read_fully(int fd, uint8 *buf, size_t len, const char **why)
 {
 	int			retries = FUUID_EINTR_RETRIES;
-	struct stat st;
-	int			result = fstat(fd, &st);
-
-	/* What was opened may be something else than what was looked up. */
-	if (!check_device(result, &st, why))
-		return false;
 
 	while (len > 0)
 	{
@@ -105,9 +92,15 @@ urandom_fill(uint8 *buf, size_t len, const char **why)
 		*why = fuuid_entropy_errno_reason("Opening \"" DEVICE "\"");
 		return false;
 	}
-	filled = read_fully(fd, buf, len, why);
+	filled = check_device(fd, why) && read_fully(fd, buf, len, why);
 	close(fd);
 	return filled;
+}
+
+static bool
+urandom_available(const char **why)
+{
+	return urandom_fill(NULL, 0, why);
 }
 
 static const char *

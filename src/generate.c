@@ -7,7 +7,6 @@
 #include "arguments.h"
 #include "clock.h"
 #include "compat.h"
-#include "convert.h"
 #include "entropy.h"
 #include "ordering.h"
 #include "utils/fmgrprotos.h"

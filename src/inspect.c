@@ -4,8 +4,8 @@
  */
 #include "postgres.h"
 
+#include "arguments.h"
 #include "clock.h"
-#include "convert.h"
 #include "entropy.h"
 #include "access/xlog.h"
 #include "fmgr.h"

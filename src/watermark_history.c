@@ -21,9 +21,6 @@ void
 fuuid_watermark_history_init(WatermarkHistory *history)
 {
 	FUUID_INIT_LWLOCK(&history->lock);
-	history->last = 0;
-	history->added = 0;
-	memset(history->kept, 0, sizeof(history->kept));
 }
 
 /*
@@ -72,19 +69,27 @@ is_last(const WatermarkHistory *history, const Watermark *watermark, const Trans
 {
 	const Watermark *last = &history->kept[history->last];
 
-	return last->epoch == watermark->epoch && last->database == watermark->database && last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
+	return last->epoch == watermark->epoch && last->database == watermark->database &&
+		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
 		memcmp(fuuid_shared_running(history->last), running, last->xcnt * sizeof(TransactionId)) == 0;
 }
 
 /*
  * Keep a watermark in the place of the oldest, but of each database keep the newest:
- * a reader that asks seldom must find its own, however often others ask.
+ * a reader that asks seldom must find its own, however often others ask.  One of the
+ * same snapshot as the last takes no place of its own.
  */
 static void
 keep(WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
 {
+	Watermark  *last = &history->kept[history->last];
 	Watermark  *place = &history->kept[0];
 
+	if (is_last(history, watermark, running))
+	{
+		last->ns = Max(last->ns, watermark->ns);
+		return;
+	}
 	for (Watermark *other = place; other < history->kept + FUUID_WATERMARKS; other++)
 	{
 		if (other->database == watermark->database)
@@ -135,14 +140,7 @@ fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, 
 
 	LWLockAcquire(&history->lock, LW_EXCLUSIVE);
 	counts = fuuid_instance_epoch() == epoch;
-	if (counts && is_last(history, &added, running))
-	{
-		Watermark  *last = &history->kept[history->last];
-
-		last->ns = Max(last->ns, added.ns);
-		*watermark_ns = right ? last->ns : find(history, epoch, snapshot);
-	}
-	else if (counts)
+	if (counts)
 	{
 		/* Before the oldest goes. */
 		*watermark_ns = Max(right ? added.ns : 0, find(history, epoch, snapshot));

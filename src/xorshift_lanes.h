@@ -12,7 +12,6 @@
 #ifndef FUUID_XORSHIFT_LANES_H
 #define FUUID_XORSHIFT_LANES_H
 
-#include "little_endian.h"
 #include "xorshift128plus.h"
 
 #define FUUID_XORSHIFT_LANES 8
@@ -59,7 +58,7 @@ xorshift_lanes_rows(XorshiftLanes *lanes, uint8 *buf, size_t rows)
 		{
 			uint64		s1 = a[k];
 			uint64		s0 = b[k];
-			uint64		word = fuuid_le64(s0 + s1);
+			uint64		word = s0 + s1;
 
 			memcpy(buf + k * sizeof(word), &word, sizeof(word));
 			a[k] = s0;

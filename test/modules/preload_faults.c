@@ -198,14 +198,6 @@ close(int fd)
 }
 
 int
-stat(const char *path, struct stat *st)
-{
-	if (strcmp(path, DEVICE) != 0)
-		return REAL(stat) (path, st);
-	return REAL(stat) (redirect(path), st);
-}
-
-int
 fstat(int fd, struct stat *st)
 {
 	return fd == device_fd && fails("fstat") ? -1 : REAL(fstat) (fd, st);
@@ -227,12 +219,6 @@ open64(const char *path, int flags,...)
 		va_end(args);
 	}
 	return open(path, flags, mode);
-}
-
-int
-stat64(const char *path, struct stat64 *st)
-{
-	return stat(path, (struct stat *) st);
 }
 
 int

@@ -43,18 +43,20 @@ sub check
 }
 
 check('missing', "path $plain_file.missing", "Opening $device failed: No such file or directory.",
-	at_first_use("Looking up $device failed: No such file or directory."));
+	at_first_use("Opening $device failed: No such file or directory."));
 check('a plain file', "path $plain_file", $no_device, at_first_use($no_device));
 check('a folder', 'path ' . $node->basedir, $no_device, at_first_use($no_device));
 check('a pipe', "path $pipe", $no_device, at_first_use($no_device));
-check('unreadable', 'open ' . EACCES, "Opening $device failed: Permission denied.");
+check('unreadable', 'open ' . EACCES, "Opening $device failed: Permission denied.",
+	at_first_use("Opening $device failed: Permission denied."));
 check('another device', 'path /dev/zero', "$device is not the kernel's random device.",
 	at_first_use("$device is not the kernel's random device."));
 check('an end', 'read end', "$device returned no data.");
 check('an input error', 'read ' . EIO, "Reading $device failed: Input/output error.");
 check('an input error after 3 bytes', 'read part', "Reading $device failed: Input/output error.");
 check('interrupted for ever', 'read ' . EINTR, "Reading $device failed: Interrupted system call.");
-check('no lookup of what was opened', 'fstat ' . EIO, "Looking up $device failed: Input/output error.");
+check('no lookup of what was opened', 'fstat ' . EIO, "Looking up $device failed: Input/output error.",
+	at_first_use("Looking up $device failed: Input/output error."));
 
 # What is no fault.
 my $session = session_of($node, "SET fast_uuid.buffer_size = 4096; SELECT inject_fault('read short')");

@@ -21,7 +21,8 @@ check_failing(
 	source => 'urandom',
 	start  => 'limit_descriptors(3)',
 	stop   => 'limit_descriptors(0)',
-	why    => 'Opening "/dev/urandom" failed: ' . reason(EMFILE) . '.');
+	why    => 'Opening "/dev/urandom" failed: ' . reason(EMFILE) . '.',
+	first  => '0A000|entropy source "urandom" is not available|Opening "/dev/urandom" failed: ' . reason(EMFILE) . '.');
 
 # All in use, some of them by files that the server keeps open for later.
 my $session = session_of($node);

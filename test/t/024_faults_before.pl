@@ -47,7 +47,7 @@ my %faults = (
 	},
 	'urandom' => {
 		'path /dev/zero'  => "$device is not the kernel's random device.",
-		"path $missing"   => "Looking up $device failed: " . reason(ENOENT) . '.',
+		"path $missing"   => "Opening $device failed: " . reason(ENOENT) . '.',
 		'open ' . EACCES, => "Opening $device failed: " . reason(EACCES) . '.',
 		getrandom(EAGAIN) => $not_seeded,
 	},

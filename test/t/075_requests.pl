@@ -111,16 +111,20 @@ sub fetches
 	return @fetches;
 }
 
-# How a fetch of a size looks, and the look at whether the source works.
+# How a fetch of a size looks.
 my %fetch = (
 	getrandom => sub { "getrandom $_[0] GRND_NONBLOCK" },
 	urandom   => sub { ('open O_RDONLY|O_NONBLOCK|O_CLOEXEC', "read $_[0]", 'close') },
 	# Whole blocks of 16 bytes.
 	openssl   => sub { map { "RAND_bytes $_" } grep { $_ } ($_[0] - $_[0] % 16, $_[0] % 16 ? 16 : 0) });
-my %look = (getrandom => ['getrandom 8 GRND_NONBLOCK'], urandom => [], openssl => ['RAND_bytes 16']);
 
-# Whether the kernel is seeded, asked once in a process.
+# Whether the kernel is seeded, asked once in a process; and the look at whether the
+# source works.
 my $seeded = 'getrandom 0 GRND_NONBLOCK';
+my %look   = (
+	getrandom => sub { 'getrandom 8 GRND_NONBLOCK' },
+	urandom   => sub { ('open O_RDONLY|O_NONBLOCK|O_CLOEXEC', @_, 'close') },
+	openssl   => sub { (@_, 'RAND_bytes 16') });
 
 my @buffers = ([ 4096, 3000 ], [ 65536, 17_000 ], [ 100, 50 ], [ 72, 30 ], [ 64, 30 ], [ 24, 10 ], [ 15, 5 ], [ 8, 5 ], [ 7, 5 ], [ 0, 5 ]);
 foreach my $source ('getrandom', 'urandom', $openssl ? 'openssl' : ())
@@ -141,7 +145,7 @@ foreach my $source ('getrandom', 'urandom', $openssl ? 'openssl' : ())
 		# OpenSSL's requests are its own affair.
 		@own = grep { /^RAND|$seeded/ } @own if $source eq 'openssl';
 		is_deeply(\@own,
-			[ $i == 0 && $source ne 'getrandom' ? $seeded : (), @{ $look{$source} }, map { $fetch{$source}->($_) } @fetches ],
+			[ $look{$source}->($i == 0 ? $seeded : ()), map { $fetch{$source}->($_) } @fetches ],
 			"$source, buffer of $buffer bytes: each request for $values values");
 		$refills += @fetches;
 		$bytes += $_ foreach @fetches;
@@ -161,7 +165,7 @@ foreach my $call (sort keys %values)
 	foreach my $buffer (0, 512)
 	{
 		my ($requests) = requests_of("SET fast_uuid.buffer_size = $buffer", "SELECT $call");
-		is_deeply($requests->[1], [ $seeded, map { $fetch{urandom}->($_) } fetches($values{$call}, $buffer) ],
+		is_deeply($requests->[1], [ $look{urandom}->($seeded), map { $fetch{urandom}->($_) } fetches($values{$call}, $buffer) ],
 			"$call, buffer of $buffer bytes: the same requests");
 	}
 }

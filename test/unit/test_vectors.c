@@ -54,7 +54,7 @@ main(void)
 			continue;
 		xorshift_lanes_fill(&lanes, (uint8 *) row, sizeof(row));
 		for (int k = 0; k < 2; k++)
-			lanes_agree &= fuuid_le64(row[k * FUUID_XORSHIFT_LANES + xorshift_vectors[i].streams]) ==
+			lanes_agree &= row[k * FUUID_XORSHIFT_LANES + xorshift_vectors[i].streams] ==
 				xorshift_vectors[i].numbers[k];
 		lanes_compared++;
 	}
