@@ -156,7 +156,8 @@ check_restored(HorizonValue value)
 					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS, RESTORED_LEAD_NS / FUUID_NS_PER_MS),
 			 errhint("If the clock is wrong, correct it. To continue from the horizon, call fast_uuid_observe() with "
 					 "uuidv7_fast_max() of it, with ordering \"durable\" in force. To give up the order with UUIDs "
-					 "ahead of the clock, set sequence \"%s\" to the present time with setval().",
+					 "ahead of the clock, set sequence \"%s\" to the present time with setval(), or call "
+					 "fast_uuid_reset_ordering().",
 					 FUUID_HORIZON_NAME)));
 }
 
