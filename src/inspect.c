@@ -23,12 +23,6 @@ PG_FUNCTION_INFO_V1(fast_uuid_sources);
 PG_FUNCTION_INFO_V1(fast_uuid_stats);
 PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
 
-static void
-put_row(ReturnSetInfo *result, Datum *values, bool *nulls)
-{
-	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-}
-
 /*
  * fast_uuid_sources() returns table (name text, cryptographic boolean,
  *		available boolean, allowed boolean, current boolean,
@@ -58,15 +52,13 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 		values[2] = BoolGetDatum(available);
 		values[3] = BoolGetDatum(allowed);
 		values[4] = BoolGetDatum(i == fuuid_source);
+		nulls[5] = implementation == NULL;
 		if (implementation != NULL)
 			values[5] = CStringGetTextDatum(implementation);
-		else
-			nulls[5] = true;
+		nulls[6] = reason == NULL;
 		if (reason != NULL)
 			values[6] = CStringGetTextDatum(reason);
-		else
-			nulls[6] = true;
-		put_row(result, values, nulls);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;
 }
@@ -84,25 +76,14 @@ interval_of_us(int64 us)
 }
 
 /*
- * Nanoseconds by which the latest value of these statistics is ahead of the clock
- * now; 0 where it is not, or where there is none.  Raises the errors of
- * fuuid_clock_read().
- */
-static uint64
-clock_lead_ns(const OrderingStats *stats)
-{
-	uint64		now_ns = fuuid_clock_read();
-
-	return stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
-}
-
-/*
- * The columns of fast_uuid_stats() for a scope of the order.
+ * The columns of fast_uuid_stats() for a scope of the order: how far its latest value is
+ * ahead of the clock now, and the most that it has been.
  */
 static void
 fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
 {
-	uint64		lead_ns = clock_lead_ns(stats);
+	uint64		now_ns = fuuid_clock_read();
+	uint64		lead_ns = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
 
 	values[4] = interval_of_us(lead_ns / FUUID_NS_PER_US);
 	values[5] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) / FUUID_NS_PER_US);
@@ -117,7 +98,7 @@ put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *valu
 	values[0] = CStringGetTextDatum(kind);
 	values[1] = CStringGetTextDatum(name);
 	nulls[0] = nulls[1] = false;
-	put_row(result, values, nulls);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	memset(nulls, true, STATS_COLUMNS);
 }
 
