@@ -4,9 +4,9 @@
  *
  *	  The file that the environment variable KNOWN_CLOCK_FILE names holds what it
  *	  shows, and by how much each reading moves it on.  Then, if they are not 0, the
- *	  resolution that it says it has, the errno with which reading it fails, or asking
- *	  for the resolution, and how many readings still succeed before.  Of the server's
- *	  processes only those that generate UUIDs, and OpenSSL, read this clock.
+ *	  resolution that it says it has, and the errno with which reading it fails, or
+ *	  asking for the resolution.  Of the server's processes only those that generate
+ *	  UUIDs, and OpenSSL, read this clock.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,6 @@ typedef struct KnownClock
 	int64_t		resolution_ns;
 	int64_t		errno_of_reading;
 	int64_t		errno_of_resolution;
-	int64_t		readings_left;
 } KnownClock;
 
 /* The flags for server modules may hide symbols. */
@@ -77,11 +76,6 @@ clock_gettime(clockid_t clock, struct timespec *now)
 	/* Also where it fails: what is in there must not be taken then. */
 	now->tv_sec = ns / NS_PER_S;
 	now->tv_nsec = ns % NS_PER_S;
-	if (known->readings_left > 0)
-	{
-		known->readings_left--;
-		return 0;
-	}
 	return result_of(known->errno_of_reading);
 }
 

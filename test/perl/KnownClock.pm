@@ -15,7 +15,7 @@ sub new
 {
 	my ($class, $node, %more) = @_;
 	my $file = $node->basedir . '/clock';
-	append_to_file($file, pack 'q6', (0) x 6);
+	append_to_file($file, pack 'q5', (0) x 5);
 	open my $handle, '+<', $file or die "could not open: $!";
 	binmode $handle;
 	my $self = bless { file => $handle }, $class;
@@ -73,8 +73,7 @@ my %place = (
 	now              => 0,
 	resolution       => 2,
 	fails            => 3,
-	resolution_fails => 4,
-	readings_left    => 5);
+	resolution_fails => 4);
 
 sub set
 {
