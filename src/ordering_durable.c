@@ -27,7 +27,6 @@
 #include "utils/wait_event.h"
 
 #define STRIDE_NS	FUUID_NS_PER_S
-#define NS_PER_US	1000
 
 /* How far a horizon is ahead of a clock that is right: an observed UUID adds to it. */
 #define REACH_NS	(2 * STRIDE_NS)
@@ -116,13 +115,13 @@ require(void)
 static uint64
 ns_of(HorizonValue value)
 {
-	return Min((uint64) value.us, FUUID_CLOCK_END_NS / NS_PER_US) * NS_PER_US;
+	return Min((uint64) value.us, FUUID_CLOCK_END_NS / FUUID_NS_PER_US) * FUUID_NS_PER_US;
 }
 
 static void
 write_horizon(const Horizon *horizon, uint64 ns)
 {
-	HorizonValue value = {ns / NS_PER_US, fuuid_shared->life};
+	HorizonValue value = {ns / FUUID_NS_PER_US, fuuid_shared->life};
 
 	fuuid_horizon_write(horizon, value);
 }
@@ -198,7 +197,7 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 
 		/* Opening the sequence may have let this backend forget it. */
 		sequence = locked;
-		covered_ns = horizon_ns / NS_PER_US * NS_PER_US;
+		covered_ns = horizon_ns / FUUID_NS_PER_US * FUUID_NS_PER_US;
 		covered_epoch = epoch;
 	}
 	fuuid_horizon_unlock(&horizon);
