@@ -42,7 +42,7 @@ sub check_refused
 	return;
 }
 
-check_refused("LOAD '$build/fast_uuid'; SET fast_uuid.source = 'openssl'", 'the setting');
+check_refused("LOAD '$build/fast_uuid'; SET fast_uuid.source = 'openssl'; SELECT uuidv7_fast()", 'the setting');
 check_refused("SELECT uuidv7_fast('openssl')", 'the argument');
 is($node->safe_psql('postgres', "SELECT count(DISTINCT uuidv7_fast(s)) FROM unnest(ARRAY['getrandom', 'urandom', 'xorshift128+']) AS s"),
 	3, 'the other sources work');

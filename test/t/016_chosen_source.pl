@@ -40,6 +40,7 @@ sub attack_allowlist
 				'attacker', $way, $state, wrapped(''),
 				'fast_uuid.allowed_sources' => 'xorshift128+', 'fast_uuid.source' => 'xorshift128+');
 			unlike($outcome, qr/value/, "$what: no value ($outcome)");
+			is($outcome, '42501', "$what: the call is refused") if $way =~ /option|packet/ && !$state->{known} && !$session->{closed};
 			like($session->{failure}, qr/\|Use RESET fast_uuid\.allowed_sources, or connect without the option/, "$what: what to do")
 			  if $session->{failure} =~ /^42501 .*\|It was set/;
 			foreach my $later ('RESET fast_uuid.allowed_sources', 'RESET ALL', 'DISCARD ALL', 'reload')

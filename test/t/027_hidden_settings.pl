@@ -77,7 +77,7 @@ append_to_file($node->data_dir . '/dba.conf', "fast_uuid.allowed_sources = 'getr
 	$node->start;
 }
 my ($ended, @taken_away, @stuck) = (0);
-foreach my $case ([ 'attacker', '' ], [ 'trusted', "SET fast_uuid.allowed_sources = 'getrandom'" ])
+foreach my $case ([ 'attacker', '' ], [ 'trusted', "SET fast_uuid.allowed_sources = 'urandom'" ])
 {
 	my ($user, $before) = @$case;
 	my ($call, $reached) = (0, 1);
@@ -90,10 +90,11 @@ foreach my $case ([ 'attacker', '' ], [ 'trusted', "SET fast_uuid.allowed_source
 		$ended++ if $session->{error} =~ /could not take over the value of parameter "fast_uuid/;
 		$reached = $loaded ne 'value f';
 
+		my $below = $before eq '' ? '' : $session->outcome("SELECT uuidv7_fast_at(now(), 'getrandom')");
 		$session->query('RESET fast_uuid.allowed_sources');
 		my $other = $session->outcome("SELECT uuidv7_fast_at(now(), 'xorshift128+')");
 		my $order = $session->outcome('SHOW fast_uuid.required_ordering');
-		push @taken_away, "$user, call $call: $other, $order" if $other =~ /value/ || $order =~ /value/ && $order ne 'value instance';
+		push @taken_away, "$user, call $call: $other, $below, $order" if $other =~ /value/ || $below =~ /value/ || $order =~ /value/ && $order ne 'value instance';
 		my $works = $session->outcome("SELECT uuidv7_fast_at(now(), 'getrandom')") =~ /value/;
 		push @stuck, "$user, call $call: $loaded" if !$works && !$session->{closed};
 		$session->quit;

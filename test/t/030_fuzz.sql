@@ -53,8 +53,6 @@ BEGIN
   ELSIF setting = 'source' THEN
     IF lower(value COLLATE "C") <> ALL (sources) THEN
       reasons := '{22023}';
-    ELSIF lower(value COLLATE "C") <> ALL (allowed()) THEN
-      reasons := '{42501}';
     END IF;
   ELSIF setting IN ('ordering', 'required_ordering') THEN
     IF lower(value COLLATE "C") NOT IN ('session', 'instance', 'durable') THEN
@@ -76,8 +74,8 @@ END $$;
 
 -- The allowed sources, read from the setting.
 CREATE FUNCTION allowed() RETURNS text[] LANGUAGE sql AS $$
-  SELECT coalesce(array_agg(lower(btrim(name, E' "\t\n\r\f\v'))), '{}')
-    FROM regexp_split_to_table(current_setting('fast_uuid.allowed_sources'), ',') AS name $$;
+  SELECT coalesce(array_agg(lower(name)), '{}')
+    FROM regexp_split_to_table(current_setting('fast_uuid.allowed_sources'), E'[, "\t\n\r\f\v]') AS name WHERE name <> '' $$;
 
 -- Are all settings what they can be?
 CREATE FUNCTION settings_are_sound() RETURNS boolean LANGUAGE sql AS $$
@@ -87,7 +85,7 @@ CREATE FUNCTION settings_are_sound() RETURNS boolean LANGUAGE sql AS $$
      AND current_setting('fast_uuid.vdso') IN ('on', 'off')
      AND pg_size_bytes(regexp_replace(current_setting('fast_uuid.buffer_size'), '([0-9])B', '\1 bytes')) BETWEEN 0 AND 65536
      AND current_setting('fast_uuid.max_clock_lead') ~ '^(-1|0|[1-9][0-9]*(ms|s|min|h|d))$'
-     AND allowed() <@ '{openssl,getrandom,urandom,xorshift128+,""}' $$;
+     AND allowed() <@ '{openssl,getrandom,urandom,xorshift128+}' $$;
 
 CREATE FUNCTION judge(first integer, last integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
