@@ -101,8 +101,8 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
  * uuidv7_fast(shift interval, source text DEFAULT NULL) returns uuid
  *
  * A value of this moment shifted by an interval, as by uuidv7(shift) of
- * PostgreSQL 18.  The time before the shift is one of the backend's order, so
- * that values of one shift ascend; the shifted value is outside the order.
+ * PostgreSQL 18.  The time before the shift is one of the backend's order; the
+ * shifted value is outside the order.
  */
 Datum
 uuidv7_fast_shift(PG_FUNCTION_ARGS)

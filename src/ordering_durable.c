@@ -141,12 +141,15 @@ is_foreign(HorizonValue value)
  * superuser: that moves the time of all by a minute at most.
  */
 static void
-check_restored(HorizonValue value)
+check_restored(const Horizon *horizon, HorizonValue value)
 {
 	uint64		clock_ns = fuuid_clock_read();
 
 	if (value.life != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
 		return;
+
+	/* A client that does not read the message would keep the lock. */
+	fuuid_horizon_unlock(horizon);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("horizon of ordering \"durable\" is too far ahead of the clock"),
@@ -182,7 +185,7 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 	horizon_ns = ns_of(found);
 	foreign = is_foreign(found) && horizon_ns >= last_ns;
 	if (foreign)
-		check_restored(found);
+		check_restored(&horizon, found);
 	fuuid_clock_check_end(Max(last_ns, horizon_ns), REACH_NS);
 	counts = !foreign || fuuid_instance_raise(horizon_ns, epoch, &last_ns);
 	FUUID_TEST_POINT("horizon_read");
@@ -296,13 +299,15 @@ void
 fuuid_durable_reset(void)
 {
 	Horizon		horizon;
+	uint64		clock_ns = fuuid_clock_read();	/* where that fails nothing is reset */
 
 	do
 		require();
 	while (!fuuid_horizon_lock(&horizon, sequence, true));
+	(void) fuuid_horizon_read(&horizon);
 
 	/* Under the lock, so that what was reserved before does not move the horizon after it. */
 	fuuid_instance_reset();
-	write_horizon(&horizon, fuuid_clock_read() + STRIDE_NS);
+	write_horizon(&horizon, clock_ns + STRIDE_NS);
 	fuuid_horizon_unlock(&horizon);
 }

@@ -20,15 +20,18 @@
 
 /*
  * Raise an error if the server is not going to accept this value.  Who needs a
- * privilege is the rule of set_config_option().
+ * privilege is the rule of set_config_option().  A SET with the context of what
+ * is no SET was none: after RESET and SET LOCAL in one transaction, which anybody
+ * may use, the server takes what RESET led to for a SET, of its first superuser.
  */
 static void
 check_value(const ProtectiveSetting *setting, const char *text, GucSource source, GucContext context, Oid role)
 {
 	if (source == PGC_S_DEFAULT)
 		return;
-	if ((context == PGC_USERSET || context == PGC_BACKEND) &&
-		pg_parameter_aclcheck(setting->name, role, ACL_SET) != ACLCHECK_OK)
+	if ((source == PGC_S_SESSION && context < PGC_SUSET) ||
+		((context == PGC_USERSET || context == PGC_BACKEND) &&
+		 pg_parameter_aclcheck(setting->name, role, ACL_SET) != ACLCHECK_OK))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to set parameter \"%s\"", setting->name),
@@ -43,9 +46,8 @@ check_value(const ProtectiveSetting *setting, const char *text, GucSource source
 }
 
 /*
- * Called before the setting is defined.  The values below these two, of outer
- * transactions and functions, are not looked at: where the server drops one, the
- * DBA's takes its place, which RESET leads to.
+ * Called before the setting is defined.  Each value in a placeholder can become the
+ * current one: by RESET, or when a transaction, a savepoint or a function ends.
  */
 void
 fuuid_placeholder_check(ProtectiveSetting *setting)
@@ -69,6 +71,8 @@ fuuid_placeholder_check(ProtectiveSetting *setting)
 				placeholder->source, placeholder->scontext, placeholder->srole);
 	check_value(setting, GetConfigOptionResetString(setting->name),
 				placeholder->reset_source, placeholder->reset_scontext, placeholder->reset_srole);
+	for (const GucStack *stack = placeholder->stack; stack != NULL; stack = stack->prev)
+		check_value(setting, stack->prior.val.stringval, stack->source, stack->scontext, stack->srole);
 }
 
 /*

@@ -70,6 +70,21 @@ foreach my $case ([ 'before 1970', -1_900_000_000 ], [ 'after 2554', 17_000_000_
 	is($session->query_safe('SELECT uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp() - interval \'1 minute\''),
 		't', 'the clock returned: values again');
 }
+
+# A reset that fails because of the clock resets nothing.
+SKIP:
+{
+	skip 'durable order requires PostgreSQL 17', 2 if $far->pg_version < 17;
+	set_clock_offset($far, '+100');
+	my $ahead = $session->query_safe("SET fast_uuid.ordering = 'durable';\nSELECT uuidv7_fast()");
+	set_clock_offset($far, '-1900000000');
+	$session->{stderr} = '';
+	$session->query('SELECT fast_uuid_reset_ordering()');
+	like($session->{stderr}, qr/ERROR:  22008: time out of range/, 'a clock before 1970: no reset under durable order');
+	set_clock_offset($far, '+0');
+	$session->{stderr} = '';
+	is($session->query_safe("SELECT uuidv7_fast() > '$ahead'"), 't', 'and UUIDs continue from those before');
+}
 $session->quit;
 $far->stop;
 

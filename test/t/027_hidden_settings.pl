@@ -36,6 +36,41 @@ is($session->outcome("SELECT uuidv7_fast('getrandom')"), '42501', 'hidden: a lis
 $session->quit;
 $node->safe_psql('postgres', 'REVOKE trusted FROM attacker; ALTER ROLE attacker INHERIT');
 
+# After RESET and SET LOCAL in one transaction the server takes what RESET led to for a
+# SET.  What the DBA sets later would not count: nor where that is below another value.
+my %tightened = (
+	'fast_uuid.allowed_sources'   => [ 'openssl, xorshift128+', 'openssl', "uuidv7_fast_at(now(), 'xorshift128+')" ],
+	'fast_uuid.required_ordering' => [ 'session', 'durable', 'uuidv7_fast()' ]);
+foreach my $name (sort keys %tightened)
+{
+	my ($before, $after, $call) = @{ $tightened{$name} };
+	foreach my $set ('', "$name = '$before'\n")
+	{
+		file_settings($set);
+		my $outside = session('attacker', {});
+		my $inside  = session('attacker', {});
+		foreach ($outside, $inside)
+		{
+			$_->query("BEGIN; RESET $name; SET LOCAL $name = '$before'; COMMIT");
+		}
+		append_to_file($node->data_dir . '/dba.conf', "$name = '$after'\n");
+		reload_in($_) foreach $outside, $inside;
+		my $what = "RESET and SET LOCAL of $name" . ($set eq '' ? '' : ', which was in the file');
+		is($outside->outcome("SELECT $call"), '42501', "$what: refused");
+		$inside->query("BEGIN; RESET $name");
+		is($inside->outcome('SELECT uuidv7_fast_at(now())'), '42501', "$what: also below a RESET that can be rolled back");
+		$inside->query('ROLLBACK');
+		foreach ($outside, $inside)
+		{
+			$_->query("RESET $name");
+			like($_->outcome("SELECT uuidv7_fast_at(now())"), qr/value/, "$what: the hint's RESET helps");
+			is($_->query("SHOW $name"), $after, "$what: then what the DBA has set is in force");
+			$_->quit;
+		}
+	}
+}
+file_settings('');
+
 # A worker that starts has its leader's settings, not a wrong one made meanwhile.
 $session = session('attacker', {});
 $session->query($_) foreach 'SELECT uuidv7_fast()', $where{worker};

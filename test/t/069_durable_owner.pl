@@ -8,6 +8,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use lib 'test/perl';
+use RawSession;
+use Watchdog;
+
 my $node = PostgreSQL::Test::Cluster->new('owner');
 $node->init;
 $node->start;
@@ -82,6 +86,19 @@ foreach my $value ($far, "$now + 70000000", '9223372036854775807')
 	unharmed($value);
 	like(as_role('owner', 'owned', "$durable; SELECT uuidv7_fast_watermark()"), $too_far, "$value: no watermark either");
 }
+
+# A client that does not read these errors holds nobody up.
+my $deaf = RawSession->connect($node, user => 'owner', database => 'owned');
+my $pid  = $deaf->query_safe("$durable; SELECT pg_backend_pid()");
+my $call = 'SELECT uuidv7_fast()';
+$deaf->{socket}->print(('Q' . pack('N', 5 + length $call) . "$call\0") x 2000);
+$deaf->{socket}->flush;
+wait_until('the server waits for the client',
+	sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid") eq 'ClientWrite' });
+my $other = RawSession->connect($node, user => 'owner', database => 'owned');
+is(within($node, 'a client that does not read', sub { $other->outcome("$durable; $call") }), '55000', 'a client that does not read: others get their error');
+$_->quit foreach $other, $deaf;
+
 is($node->safe_psql('owned', "$durable; SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast() IS NOT NULL"), "\nt", 'a reset returns to the clock');
 
 # Each of the ways out of a horizon that a dump has restored, 20 minutes ahead: the
