@@ -294,7 +294,7 @@ sub start_reader
 	return $session;
 }
 
-# Until the last row has been seen, or for a while after all have been written.
+# Until the last row has been seen, or after all have been written none for a minute.
 sub read_until_stopped
 {
 	my ($name) = @_;
@@ -309,12 +309,9 @@ sub read_until_stopped
 			append_to_file("$dir/seen.$name", "$ids\n");
 			$last = $ids =~ s/.*\n//sr;
 		}
-		pause(20);
-		if (!$until && -e $stop)
-		{
-			$greatest = run_in($session, 'SELECT max(id::text) FROM followed');
-			$until = clock_gettime(CLOCK_MONOTONIC) + 60;
-		}
+		pause(20) unless $until;
+		$greatest //= run_in($session, 'SELECT max(id::text) FROM followed') if -e $stop;
+		$until = clock_gettime(CLOCK_MONOTONIC) + 60 if defined $greatest && (!$until || $ids ne '');
 	} until $until && ($last ge $greatest || clock_gettime(CLOCK_MONOTONIC) > $until);
 	$session->quit;
 	return;
