@@ -7,8 +7,9 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
+use Test::More;
 
-our @EXPORT = qw(@v new_model add_variables add_actor becomes breaks search);
+our @EXPORT = qw(@v new_model add_variables add_actor becomes breaks search check_model);
 
 # The variables of the state at hand.
 our @v;
@@ -134,6 +135,27 @@ sub search
 		@states = @found;
 	}
 	return { states => scalar keys %parent };
+}
+
+# A test of a model: the promise holds in each configuration, by its name, and each
+# mutation [WHAT, NAME OF A CONFIGURATION, WHAT CHANGES...] breaks it.
+sub check_model
+{
+	my ($explore, $configurations, @mutations) = @_;
+	foreach my $name (sort keys %$configurations)
+	{
+		my $found = $explore->($configurations->{$name});
+		ok(!defined $found->{violation}, "$name: the promise holds in all of $found->{states} states")
+		  or diag(join "\n", $found->{violation}, @{ $found->{trace} });
+	}
+	foreach my $mutation (@mutations)
+	{
+		my ($what, $where, @changed) = @$mutation;
+		my $found = $explore->($configurations->{$where}, @changed);
+		ok(defined $found->{violation}, "noticed: $what ($where)");
+		note(join "\n", $found->{violation}, @{ $found->{trace} }) if defined $found->{violation};
+	}
+	return;
 }
 
 1;

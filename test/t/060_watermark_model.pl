@@ -10,6 +10,7 @@ use Test::More;
 
 use lib 'test/perl';
 use WatermarkModel;
+use StateSearch;
 
 # A writer has so many transactions of up to so many ids, and its worker generates up
 # to so many in each.  A reader makes so many calls, each in a snapshot of its own or in
@@ -100,18 +101,6 @@ my @mutations = (
 	[ 'the reader reads the epoch after the latest id', 'a reset', read => [qw(raise epoch slots snapshot decide)] ],
 	[ 'the reader does not look at the epoch again', 'a reset', looks_again => 0 ]);
 
-foreach my $name (sort keys %configurations)
-{
-	my $found = explore($configurations{$name});
-	ok(!defined $found->{violation}, "$name: the promise holds in all of $found->{states} states")
-	  or diag(join "\n", $found->{violation}, @{ $found->{trace} });
-}
-foreach my $mutation (@mutations)
-{
-	my ($what, $where, @changed) = @$mutation;
-	my $found = explore($configurations{$where}, @changed);
-	ok(defined $found->{violation}, "noticed: $what ($where)");
-	note(join "\n", $found->{violation}, @{ $found->{trace} }) if defined $found->{violation};
-}
+check_model(\&explore, \%configurations, @mutations);
 
 done_testing();

@@ -10,6 +10,7 @@ use Test::More;
 
 use lib 'test/perl';
 use ResetModel;
+use StateSearch;
 
 # Sessions have so many calls each.  All have generated before, under the order of the
 # instance, if it is not said otherwise; each call is under that order, or under session
@@ -47,18 +48,6 @@ my @mutations = (
 	[ 'durable order does not look at the epoch under the lock', 'durable order, a reset', checks_under_lock => 0 ],
 	[ 'a reset leaves the lock before it has reset the word', 'durable order, a reset', reset => [qw(lock horizon begin exchange end)] ]);
 
-foreach my $name (sort keys %configurations)
-{
-	my $found = explore_reset($configurations{$name});
-	ok(!defined $found->{violation}, "$name: the promise holds in all of $found->{states} states")
-	  or diag(join "\n", $found->{violation}, @{ $found->{trace} });
-}
-foreach my $mutation (@mutations)
-{
-	my ($what, $where, @changed) = @$mutation;
-	my $found = explore_reset($configurations{$where}, @changed);
-	ok(defined $found->{violation}, "noticed: $what ($where)");
-	note(join "\n", $found->{violation}, @{ $found->{trace} }) if defined $found->{violation};
-}
+check_model(\&explore_reset, \%configurations, @mutations);
 
 done_testing();
