@@ -13,10 +13,12 @@ EXTENSION = fast_uuid
 EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" fast_uuid.control)
 
 MODULE_big = fast_uuid
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+# Not HEADERS, which PGXS would install.
+OUR_HEADERS = $(wildcard src/*.h src/*/*.h)
 DATA = $(wildcard sql/fast_uuid--*.sql)
 
-PG_CPPFLAGS = -DFUUID_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -I$(srcdir)/src -DFUUID_VERSION='"$(EXTVERSION)"'
 WITH_OPENSSL ?= yes
 ifneq ($(WITH_OPENSSL),no)
 PG_CPPFLAGS += -DFUUID_WITH_OPENSSL
@@ -31,7 +33,7 @@ endif
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=fast_uuid
 TAP_TESTS = 1
-PROVE_TESTS = test/t/*.pl
+PROVE_TESTS = test/t/*/*.pl
 
 UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c)))
 # The vDSO is found by the C library, so its lookup is tested with musl as well.
@@ -61,7 +63,7 @@ all .DEFAULT:
 else
 include $(PGXS)
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h) Makefile $(SERVER_STAMP) $(LIBRARY_STAMP)
+$(OBJS) $(OBJS:.o=.bc): $(OUR_HEADERS) Makefile $(SERVER_STAMP) $(LIBRARY_STAMP)
 
 # make compares times alone.  So the server that was built for, and the flags, are kept
 # in files, which are written when they change.
@@ -78,7 +80,7 @@ ifeq ($(wildcard $(includedir_server)/postgres.h),)
 	$(no_server_headers)
 endif
 
-src/entropy_openssl.o src/entropy_openssl.bc: | openssl-headers
+src/entropy/openssl.o src/entropy/openssl.bc: | openssl-headers
 openssl-headers: | server-headers
 ifneq ($(WITH_OPENSSL),no)
 	@echo '#include <openssl/rand.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
@@ -94,7 +96,7 @@ WARNING_FILES = $(OBJS:.o=.c) $(TEST_MODULES:.so=.c) $(wildcard bench/*.c)
 warnings:
 	@for cc in gcc clang; do \
 	  for file in $(WARNING_FILES); do \
-	    $$cc $(STRICT) -Isrc -c -o /dev/null $$file || exit 1; \
+	    $$cc $(STRICT) -c -o /dev/null $$file || exit 1; \
 	  done; \
 	  echo "$$cc: no warning in $(words $(WARNING_FILES)) files"; \
 	done
@@ -104,10 +106,10 @@ unit: prove $(UNIT_TESTS)
 	$(PROVE) --exec '' $(UNIT_TESTS)
 	@if command -v musl-gcc >/dev/null; then $(MAKE) -s $(MUSL_TEST) && $(PROVE) --exec '' $(MUSL_TEST); \
 	  else echo "without musl-gcc (Debian, Ubuntu: musl-tools): test_vdso ran with this C library alone"; fi
-$(MUSL_TEST): %.musl: %.c src/vdso_getrandom.h test/unit/tap.h
+$(MUSL_TEST): %.musl: %.c src/pure/vdso_getrandom.h test/unit/tap.h
 	musl-gcc -g -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -Isrc -o $@ $<
-$(UNIT_TESTS): %: %.c $(wildcard src/*.[ch] test/unit/*.h) $(SERVER_STAMP)
-	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -Isrc -o $@ $< -ldl
+$(UNIT_TESTS): %: %.c $(OUR_HEADERS) $(OBJS:.o=.c) $(wildcard test/unit/*.h) $(SERVER_STAMP)
+	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $< -ldl
 
 # What the tests need of Perl, asked for before the first one runs.
 PROVE ?= prove
@@ -122,7 +124,7 @@ perl-modules: prove
 # Libraries that only test/t and the benchmark load into their servers.
 test-modules: $(TEST_MODULES)
 $(TEST_MODULES) $(BENCH_MODULES): %.so: %.c $(SERVER_STAMP)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc $(CFLAGS_SL) -shared -o $@ $<
+	$(CC) $(CFLAGS) $(CPPFLAGS) $(CFLAGS_SL) -shared -o $@ $<
 # Before anything is built for them.
 installcheck: installed
 ifneq ($(TAP_TESTS),)
@@ -131,44 +133,8 @@ endif
 installed:
 	@sh test/installed.sh "$(PG_CONFIG)" "$(REGRESS)"
 benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
-$(BENCH_PROGRAMS): %: %.c $(wildcard src/*.h bench/*.h) $(SERVER_STAMP)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -Isrc -o $@ $<
+$(BENCH_PROGRAMS): %: %.c $(OUR_HEADERS) $(wildcard bench/*.h) $(SERVER_STAMP)
+	$(CC) $(CFLAGS) $(CPPFLAGS) -o $@ $<
 
 .PHONY: always server-headers openssl-headers warnings unit prove perl-modules test-modules installed benchmark
 endif
-
-# The version stands in fast_uuid.control; what must repeat it is compared.
-# A distribution has three numbers: 1.0 is 1.0.0.
-DISTVERSION = $(EXTVERSION)$(if $(word 3,$(subst ., ,$(EXTVERSION))),,.0)
-versions:
-	@check() { [ -e $$1 ] || return 0; found=$$(sed -n "$$2" $$1 | head -n 1); \
-	  [ "$$found" = $$3 ] || { echo "fast_uuid: $$1 has version \"$$found\"," \
-	    "fast_uuid.control has \"$(EXTVERSION)\"" >&2; exit 1; }; }; \
-	check CHANGELOG.md 's/^## \([^ ]*\) .*/\1/p' $(EXTVERSION); \
-	check META.json 's/^  "version": "\(.*\)",/\1/p' $(DISTVERSION); \
-	check META.json 's/^      "version": "\(.*\)"/\1/p' $(DISTVERSION); \
-	check META.json 's/.*sql.fast_uuid--\(.*\)\.sql.*/\1/p' $(EXTVERSION); \
-	check packaging/fast_uuid.spec 's/^Version: *//p' $(DISTVERSION); \
-	check debian/changelog 's/^fast-uuid (\(.*\)-.*/\1/p' $(DISTVERSION)
-
-# What a release needs and its publisher alone knows.  It is said, not refused: an
-# archive is tried before there is an address.
-addresses:
-	@lacks() { echo "fast_uuid: not ready to be published: $$1 (CONTRIBUTING.md, \"Release\")" >&2; }; \
-	check() { [ ! -e $$1 ] || grep -q "^ *$$2:" $$1 || lacks "$$1 has no $$2"; }; \
-	check META.json '"homepage"'; \
-	check META.json '"bugtracker"'; \
-	check META.json '"repository"'; \
-	check debian/control.in Homepage; \
-	check debian/control Homepage; \
-	check packaging/fast_uuid.spec URL; \
-	for file in debian/control.in debian/control debian/changelog; do \
-	  ! grep -qs '@.*\.invalid>' $$file || lacks "nobody reads the maintainer's address in $$file"; \
-	done
-
-# The archive for PGXN, of what is committed.
-dist: versions addresses
-	@git diff --quiet HEAD || { echo "fast_uuid: commit first: the archive holds what is committed" >&2; exit 1; }
-	git archive --format=zip --prefix=fast_uuid-$(DISTVERSION)/ --output=fast_uuid-$(DISTVERSION).zip HEAD
-
-.PHONY: versions addresses dist

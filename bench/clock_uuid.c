@@ -9,7 +9,7 @@
 
 #include "fmgr.h"
 #include "utils/uuid.h"
-#include "uuid_layout.h"
+#include "pure/uuid_layout.h"
 
 PG_MODULE_MAGIC;
 

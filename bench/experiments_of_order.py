@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from statistics import quantiles
 
@@ -114,20 +114,36 @@ class _Reader:
         self.rows += rows
 
 
-def missed(bench):
-    """What a reader of a table by its ids misses, by the number of writers, which commit
-    after a random delay of up to five milliseconds."""
-    with bench.server.connect() as connection, bench.server.connect() as second, ThreadPoolExecutor(1) as thread, \
+@contextmanager
+def _writers(bench, transaction):
+    """A connection, and what lets so many sessions write to a new table, under instance
+    order, for a while."""
+    with bench.server.connect() as connection, ThreadPoolExecutor(1) as thread, \
             tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-        script.write('\\set us random(0, 5000)\nBEGIN;\nINSERT INTO followed DEFAULT VALUES;\n\\sleep :us us\nCOMMIT;\n')
+        script.write(transaction)
         script.flush()
         connection.execute("ALTER DATABASE postgres SET fast_uuid.ordering = 'instance'")
         connection.execute('ALTER DATABASE postgres SET synchronous_commit = off')
+
+        def write(sessions):
+            connection.execute('DROP TABLE IF EXISTS followed')
+            connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
+            return thread.submit(bench.server.pgbench, script.name, sessions, '-T', str(2 * bench.seconds))
+
+        yield connection, write
+        connection.execute('DROP TABLE followed')
+        connection.execute('ALTER DATABASE postgres RESET ALL')
+
+
+def missed(bench):
+    """What a reader of a table by its ids misses, by the number of writers, which commit
+    after a random delay of up to five milliseconds."""
+    transaction = '\\set us random(0, 5000)\nBEGIN;\nINSERT INTO followed DEFAULT VALUES;\n\\sleep :us us\nCOMMIT;\n'
+    with _writers(bench, transaction) as (connection, write), bench.server.connect() as second:
         for n in bench.rounds('What a reader misses', short=True):
             for writers in (2, 8, 32):
-                connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
+                writing = write(writers)
                 readers = {'id > the last one': _Reader(connection, ''), 'id < the watermark': _Reader(second, BELOW)}
-                writing = thread.submit(bench.server.pgbench, script.name, writers, '-T', str(2 * bench.seconds))
                 while not writing.done():
                     for reader in readers.values():
                         reader.read()
@@ -139,8 +155,6 @@ def missed(bench):
                 for name, reader in readers.items():
                     bench.record('missed', name, writers, n, 'rows committed', rows)
                     bench.record('missed', name, writers, n, 'rows missed', rows - reader.rows)
-                connection.execute('DROP TABLE followed')
-        connection.execute('ALTER DATABASE postgres RESET ALL')
 
 
 def _lags(connection, writing, called, prepare):
@@ -165,25 +179,17 @@ def freshness(bench):
     before it, and behind its start, while eight clients commit as fast as they can."""
     cases = {f'{how}, {what}': (what != 'no call before', how == 'prepared')
              for what in ('a call before', 'no call before') for how in ('prepared', 'planned anew')}
-    with bench.server.connect() as connection, bench.server.connect() as reader, ThreadPoolExecutor(1) as thread, \
-            tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-        script.write('INSERT INTO followed DEFAULT VALUES;\n')
-        script.flush()
-        connection.execute("ALTER DATABASE postgres SET fast_uuid.ordering = 'instance'")
-        connection.execute('ALTER DATABASE postgres SET synchronous_commit = off')
+    with _writers(bench, 'INSERT INTO followed DEFAULT VALUES;\n') as (_, write), bench.server.connect() as reader:
         # Else the first executions of a prepared statement are planned anew as well.
         reader.execute('SET plan_cache_mode = force_generic_plan')
         for n in bench.rounds('How far the watermark is behind', short=True):
             for name, how in turned(cases.items(), n):
-                connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
-                writing = thread.submit(bench.server.pgbench, script.name, 8, '-T', str(2 * bench.seconds))
+                writing = write(8)
                 for what, lags in _lags(reader, writing, *how).items():
                     us = quantiles([max(lag / timedelta(microseconds=1), 0) for lag in lags], n=100, method='inclusive')
                     for percent in (50, 90, 99):
                         bench.record('freshness', f'{name}: {what}', f'{percent} %', n, 'us', us[percent - 1])
                 writing.result()
-                connection.execute('DROP TABLE followed')
-        connection.execute('ALTER DATABASE postgres RESET ALL')
 
 
 def horizon(bench):

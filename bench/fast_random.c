@@ -6,7 +6,7 @@
  */
 #include "c.h"
 
-#include "xorshift128plus.h"
+#include "pure/xorshift128plus.h"
 
 extern PGDLLEXPORT int RAND_status(void);
 extern PGDLLEXPORT int RAND_bytes(unsigned char *buf, int num);

@@ -68,7 +68,7 @@ NOTES = {
     'horizon': 'What two sessions write that generate under durable order without a pause, beginning at a checkpoint.',
     'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
              'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
-    'xorshift': 'The lanes of `src/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
+    'xorshift': 'The lanes of `src/pure/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
                 'one core of an i7-4770: 7.14 GB/s.',
 }
 

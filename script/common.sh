@@ -44,6 +44,7 @@ finish()
 	set +e
 	# A command that fails inside a function ends the script without the trap above.
 	[ "$status" = 0 ] || [ "$status" -gt 128 ] || [ -n "$told" ] || echo "$this_script: failed with status $status" >&2
+	kill $(jobs -p) 2>/dev/null
 	allow_cluster
 	[ -z "$apt_log" ] || rm -f "$apt_log"
 	if [ -n "$work" ]; then

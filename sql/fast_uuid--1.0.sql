@@ -1,11 +1,12 @@
 \echo Use "CREATE EXTENSION fast_uuid" to load this file. \quit
 
--- One value
+-- One value.  It belongs to a session's order and to a transaction that the watermark
+-- knows of: what generates is PARALLEL RESTRICTED, as random() is.
 
 CREATE FUNCTION uuidv7_fast()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuidv7_fast'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast() IS
 'generate a version 7 UUID for the current time, greater than all earlier ones of this session';
@@ -13,7 +14,7 @@ COMMENT ON FUNCTION uuidv7_fast() IS
 CREATE FUNCTION uuidv7_fast(source text)
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuidv7_fast_from'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast(text) IS
 'generate a version 7 UUID for the current time from a given entropy source, greater than all earlier ones of this session';
@@ -21,7 +22,7 @@ COMMENT ON FUNCTION uuidv7_fast(text) IS
 CREATE FUNCTION uuidv7_fast(shift interval, source text DEFAULT NULL)
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuidv7_fast_shift'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast(interval, text) IS
 'generate a version 7 UUID for the current time shifted by an interval; not monotonic';
@@ -29,7 +30,7 @@ COMMENT ON FUNCTION uuidv7_fast(interval, text) IS
 CREATE FUNCTION uuidv7_fast_at(ts timestamptz, source text DEFAULT NULL)
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuidv7_fast_at'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast_at(timestamptz, text) IS
 'generate a version 7 UUID for a given time; not monotonic';
@@ -39,7 +40,7 @@ COMMENT ON FUNCTION uuidv7_fast_at(timestamptz, text) IS
 CREATE FUNCTION uuidv7_fast_array(count integer, source text DEFAULT NULL)
 RETURNS uuid[]
 AS 'MODULE_PATHNAME', 'uuidv7_fast_array'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast_array(integer, text) IS
 'generate an array of version 7 UUIDs for the current time, ascending';
@@ -55,7 +56,7 @@ COMMENT ON FUNCTION uuidv7_fast_set_support(internal) IS
 CREATE FUNCTION uuidv7_fast_set(count bigint, source text DEFAULT NULL)
 RETURNS SETOF uuid
 AS 'MODULE_PATHNAME', 'uuidv7_fast_set'
-LANGUAGE C VOLATILE PARALLEL SAFE
+LANGUAGE C VOLATILE PARALLEL RESTRICTED
 SUPPORT uuidv7_fast_set_support;
 
 COMMENT ON FUNCTION uuidv7_fast_set(bigint, text) IS

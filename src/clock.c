@@ -1,31 +1,12 @@
 /*
  * clock.c
- *	  What the wall clock can tell apart, and what to say when it fails.
+ *	  What to say when the wall clock fails.
  */
 #include "postgres.h"
 
 #include "clock.h"
-#include "settings.h"
 
-uint32		fuuid_clock_resolution = 1;
-
-/*
- * Learn the clock's resolution.  Linux without high-resolution timers reports the
- * timer interrupt here (1 ms or more) although a reading is finer, so a
- * resolution of a millisecond or more is not believed; nor is one by which a second
- * cannot be divided.
- */
-void
-fuuid_clock_init(void)
-{
-	struct timespec resolution;
-
-	if (clock_getres(CLOCK_REALTIME, &resolution) == 0 &&
-		resolution.tv_sec == 0 &&
-		resolution.tv_nsec > 1 && resolution.tv_nsec < (long) FUUID_NS_PER_MS &&
-		FUUID_NS_PER_S % resolution.tv_nsec == 0)
-		fuuid_clock_resolution = resolution.tv_nsec;
-}
+int			fuuid_max_clock_lead = -1;
 
 /*
  * Nanoseconds of the clock that nobody sets; 0 where it fails.

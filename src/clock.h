@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#include "uuid_layout.h"
+#include "pure/uuid_layout.h"
 
 /*
  * First second whose nanoseconds since 1970 do not fit in an unsigned 64-bit
@@ -25,13 +25,9 @@
  */
 #define FUUID_SMALL_LEAD_NS	FUUID_NS_PER_MS
 
-/* Bits of randomness that fill what lies below the resolution of a coarse clock. */
-#define FUUID_BELOW_RESOLUTION_BITS	10
+/* Milliseconds, by the setting; -1: no limit. */
+extern int	fuuid_max_clock_lead;
 
-/* Nanoseconds between two different readings; 1 where the clock counts them. */
-extern uint32 fuuid_clock_resolution;
-
-extern void fuuid_clock_init(void);
 extern uint64 fuuid_clock_monotonic_ns(void);
 extern void fuuid_clock_fail(int clock_errno);
 extern void fuuid_clock_check_lead(uint64 lead_ns);
@@ -60,19 +56,6 @@ fuuid_clock_check_end(uint64 last_ns, uint32 count)
 {
 	if (unlikely(last_ns > FUUID_CLOCK_END_NS - 1 - count))
 		fuuid_clock_fail(0);
-}
-
-/*
- * On a coarse clock, replace the digits below its resolution, which carry no
- * time, by random ones, so that sessions which read it at the same moment do
- * not share them.  fill: FUUID_BELOW_RESOLUTION_BITS random bits.
- */
-static inline uint64
-fuuid_clock_randomize_below_resolution(uint64 now_ns, uint64 fill)
-{
-	if (unlikely(fuuid_clock_resolution > 1))
-		now_ns += (fill * fuuid_clock_resolution >> FUUID_BELOW_RESOLUTION_BITS) - now_ns % fuuid_clock_resolution;
-	return now_ns;
 }
 
 #endif							/* FUUID_CLOCK_H */

@@ -9,7 +9,6 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "utils/guc.h"
-#include "utils/guc_tables.h"
 
 /* Until 15 postgres.h brings the macros for text values itself. */
 #if PG_VERSION_NUM >= 160000
@@ -22,13 +21,6 @@
 	PG_MODULE_MAGIC_EXT(.name = "fast_uuid", .version = FUUID_VERSION)
 #else
 #define FUUID_MODULE_MAGIC PG_MODULE_MAGIC
-#endif
-
-/* Intervals can be infinite since 17. */
-#ifdef INTERVAL_NOT_FINITE
-#define FUUID_INTERVAL_NOT_FINITE(i) INTERVAL_NOT_FINITE(i)
-#else
-#define FUUID_INTERVAL_NOT_FINITE(i) false
 #endif
 
 /*
@@ -51,20 +43,18 @@
 #define FUUID_SEGMENT_INIT_ARGS	void *segment
 #endif
 
-/* Schema of an extension; before 17 nobody needs it. */
+/* Schema of an extension; durable order needs 17. */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_EXTENSION_SCHEMA(extension) get_extension_schema(extension)
 #else
 #define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
 #endif
 
-/* Number of a process, and of the transaction that it runs; moved in 17. */
+/* Number of this process; moved in 17. */
 #if PG_VERSION_NUM >= 170000
-#define FUUID_PROC_NUMBER(proc) GetNumberFromPGProc(proc)
-#define FUUID_LOCAL_XACT(proc)	((proc)->vxid.lxid)
+#define FUUID_MY_PROC_NUMBER	((uint32) MyProcNumber)
 #else
-#define FUUID_PROC_NUMBER(proc) ((proc)->pgprocno)
-#define FUUID_LOCAL_XACT(proc)	((proc)->lxid)
+#define FUUID_MY_PROC_NUMBER	((uint32) MyProc->pgprocno)
 #endif
 
 /* A lock of our own: its name, by which wait events show it, is shared since 19. */
@@ -90,25 +80,9 @@
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
-/*
- * The server's record of a setting, a placeholder too; NULL where there is
- * none.  Before 16 there is no function that finds one by its name.
- */
-static inline struct config_generic *
-fuuid_find_setting(const char *name)
-{
+/* The server's record of a setting; before 16 no function finds it. */
 #if PG_VERSION_NUM >= 160000
-	return find_option(name, false, true, LOG);
-#else
-	struct config_generic **settings = get_guc_variables();
-
-	/* The first letter first: most differ in it, and a new session pays for this. */
-	for (int i = GetNumConfigOptions() - 1; i >= 0; i--)
-		if (pg_tolower((unsigned char) settings[i]->name[0]) == name[0] &&
-			pg_strcasecmp(settings[i]->name, name) == 0)
-			return settings[i];
-	return NULL;
+#define FUUID_FIND_SETTING(name) find_option(name, false, true, LOG)
 #endif
-}
 
 #endif							/* FUUID_COMPAT_H */

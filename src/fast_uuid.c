@@ -4,11 +4,9 @@
  */
 #include "postgres.h"
 
-#include "clock.h"
 #include "compat.h"
-#include "in_flight.h"
-#include "settings.h"
-#include "shared_ordering.h"
+#include "ordering/shared.h"
+#include "settings/settings.h"
 
 FUUID_MODULE_MAGIC;
 
@@ -17,8 +15,6 @@ PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
-	fuuid_clock_init();
 	fuuid_settings_init();
 	fuuid_shared_init();
-	fuuid_in_flight_init();
 }

@@ -13,12 +13,7 @@
 
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/memnodes.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
-#if PG_VERSION_NUM >= 170000
-#include "utils/memutils_internal.h"
-#endif
 
 PG_MODULE_MAGIC;
 
@@ -35,7 +30,6 @@ PG_FUNCTION_INFO_V1(limit_descriptors);
 PG_FUNCTION_INFO_V1(take_descriptors);
 PG_FUNCTION_INFO_V1(limit_memory);
 PG_FUNCTION_INFO_V1(load_cancelled);
-PG_FUNCTION_INFO_V1(load_starved);
 
 /*
  * inject_fault(fault text): see preload_faults.c; '' lifts it.
@@ -184,74 +178,4 @@ load_cancelled(PG_FUNCTION_ARGS)
 	load_file(file, false);
 	CHECK_FOR_INTERRUPTS();
 	PG_RETURN_BOOL(true);
-}
-
-/*
- * load_starved(file text, call integer): load a library while this call for
- * memory of the settings finds none.  False: there were fewer.
- *
- * Until 15 settings have their memory from malloc(), see preload_no_memory.c, of
- * which more calls are counted; since 16 from a memory context of their own.
- */
-#if PG_VERSION_NUM >= 160000
-static int	calls_until_no_memory;
-static const MemoryContextMethods *real_methods;
-
-#if PG_VERSION_NUM >= 170000
-static void *
-starved_alloc(MemoryContext context, Size size, int flags)
-{
-	if (calls_until_no_memory > 0 && --calls_until_no_memory == 0)
-		return (flags & MCXT_ALLOC_NO_OOM) ? NULL : MemoryContextAllocationFailure(context, size, flags);
-	return real_methods->alloc(context, size, flags);
-}
-#else
-static void *
-starved_alloc(MemoryContext context, Size size)
-{
-	if (calls_until_no_memory > 0 && --calls_until_no_memory == 0)
-		return NULL;
-	return real_methods->alloc(context, size);
-}
-#endif
-#endif
-
-Datum
-load_starved(PG_FUNCTION_ARGS)
-{
-	char	   *file = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	int		   *calls;
-
-#if PG_VERSION_NUM >= 160000
-	static MemoryContextMethods methods;
-	MemoryContext context = TopMemoryContext->firstchild;
-
-	while (strcmp(context->name, "GUCMemoryContext") != 0)
-		context = context->nextchild;
-	real_methods = context->methods;
-	methods = *real_methods;
-	methods.alloc = starved_alloc;
-	context->methods = &methods;
-	calls = &calls_until_no_memory;
-#else
-	calls = dlsym(RTLD_DEFAULT, "calls_until_no_memory");
-	if (calls == NULL)
-		ereport(ERROR, (errmsg("the server runs without preload_no_memory.so")));
-#endif
-	*calls = PG_GETARG_INT32(1);
-	PG_TRY();
-	{
-		load_file(file, false);
-	}
-	PG_FINALLY();
-	{
-#if PG_VERSION_NUM >= 160000
-		context->methods = real_methods;
-#endif
-	}
-	PG_END_TRY();
-	if (*calls == 0)
-		PG_RETURN_BOOL(true);
-	*calls = 0;
-	PG_RETURN_BOOL(false);
 }

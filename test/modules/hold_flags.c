@@ -7,7 +7,7 @@
 
 #include "compat.h"
 #include "miscadmin.h"
-#include "shared_ordering.h"
+#include "ordering/shared.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 

@@ -1,7 +1,7 @@
 /*
  * preload_coarse_clock.c
  *	  LD_PRELOAD library: a wall clock that counts microseconds, as that of
- *	  macOS does, and says so.
+ *	  macOS does.
  */
 #include <dlfcn.h>
 #include <time.h>
@@ -23,20 +23,4 @@ clock_gettime(clockid_t clock, struct timespec *now)
 	if (clock == CLOCK_REALTIME)
 		now->tv_nsec -= now->tv_nsec % TICK_NS;
 	return result;
-}
-
-int
-clock_getres(clockid_t clock, struct timespec *resolution)
-{
-	static int	(*next) (clockid_t, struct timespec *);
-
-	if (clock == CLOCK_REALTIME)
-	{
-		resolution->tv_sec = 0;
-		resolution->tv_nsec = TICK_NS;
-		return 0;
-	}
-	if (next == NULL)
-		next = (int (*) (clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_getres");
-	return next(clock, resolution);
 }

@@ -23,9 +23,7 @@ typedef struct KnownClock
 {
 	int64_t		now_ns;
 	int64_t		reading_ns;
-	int64_t		resolution_ns;
 	int64_t		errno_of_reading;
-	int64_t		errno_of_resolution;
 } KnownClock;
 
 /* The flags for server modules may hide symbols. */
@@ -77,24 +75,4 @@ clock_gettime(clockid_t clock, struct timespec *now)
 	now->tv_sec = ns / NS_PER_S;
 	now->tv_nsec = ns % NS_PER_S;
 	return result_of(known->errno_of_reading);
-}
-
-int
-clock_getres(clockid_t clock, struct timespec *resolution)
-{
-	static int	(*next) (clockid_t, struct timespec *);
-	KnownClock *known = clock == CLOCK_REALTIME ? known_clock() : NULL;
-	int64_t		ns = 0;
-
-	if (known != NULL)
-		ns = known->resolution_ns;
-	if (known != NULL && (ns != 0 || known->errno_of_resolution != 0))
-	{
-		resolution->tv_sec = ns / NS_PER_S;
-		resolution->tv_nsec = ns % NS_PER_S;
-		return result_of(known->errno_of_resolution);
-	}
-	if (next == NULL)
-		next = (int (*) (clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_getres");
-	return next(clock, resolution);
 }

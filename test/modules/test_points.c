@@ -1,9 +1,8 @@
 /*
  * test_points.c
  *	  Holds up a backend at the points of a test build (src/test_point.h), by
- *	  files in the data directory: as long as test_point.NAME is there, a backend
- *	  that comes to the point waits, and says so by test_point.NAME.reached, which
- *	  holds its pid.  The file may hold the pid of the only backend that is meant.
+ *	  files in the data directory: as long as test_point.NAME is there, the backend
+ *	  whose pid it holds waits at the point, and says so by test_point.NAME.reached.
  *
  *	  Must be loaded before the test build, which looks for fuuid_test_point().
  */
@@ -36,7 +35,7 @@ is_held(const char *path)
 	if (fscanf(file, "%d", &pid) != 1)
 		pid = 0;
 	FreeFile(file);
-	return pid == 0 || pid == MyProcPid;
+	return pid == MyProcPid;
 }
 
 static void
@@ -44,7 +43,7 @@ note_reached(const char *path)
 {
 	FILE	   *file = AllocateFile(path, "w");
 
-	if (file == NULL || fprintf(file, "%d\n", MyProcPid) < 0 || FreeFile(file) != 0)
+	if (file == NULL || FreeFile(file) != 0)
 		elog(PANIC, "could not write \"%s\": %m", path);
 }
 

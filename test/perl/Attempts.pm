@@ -1,5 +1,5 @@
 # Every way to make a setting, and every state of a session when it first
-# generates: what 016_chosen_source.pl and 068_required_order.pl multiply.
+# generates: what chosen_source_or_error.pl and required_ordering.pl multiply.
 
 package Attempts;
 
@@ -12,17 +12,19 @@ use PostgreSQL::Test::Utils;
 use RawSession;
 use Test::More;
 
-our @EXPORT = qw($node $superuser $loading %where @ways %dba
+our @EXPORT = qw($node $superuser $loading $parallel @ways %dba
   start_node states wrapped file_settings session attempt used reload_in);
 
 our ($node, $superuser);
 
-# A server with an attacker, an ordinary role, and with what calls are wrapped in.
+# A server with these lines in its file, an attacker, an ordinary role, and what
+# calls are wrapped in.
 sub start_node
 {
+	my ($lines) = (@_, '');
 	$node = PostgreSQL::Test::Cluster->new('chosen');
 	$node->init;
-	$node->append_conf('postgresql.conf', "jit = off\nmax_worker_processes = 16\ninclude_if_exists 'dba.conf'\n");
+	$node->append_conf('postgresql.conf', "jit = off\nmax_worker_processes = 16\n${lines}include_if_exists 'dba.conf'\n");
 	$node->start;
 
 	$node->safe_psql(
@@ -34,13 +36,11 @@ GRANT SET ON PARAMETER fast_uuid.allowed_sources, fast_uuid.required_ordering TO
 CREATE TABLE input AS SELECT n FROM generate_series(1, 1000) AS n;
 ALTER TABLE input SET (parallel_workers = 2);
 GRANT SELECT ON input TO PUBLIC;
--- The library is first needed when the body runs, in a parallel plan too.
-CREATE FUNCTION wrapped(source text) RETURNS uuid LANGUAGE plpgsql PARALLEL SAFE AS
+-- The library is first needed when the body runs, above a parallel plan too.
+CREATE FUNCTION wrapped(source text) RETURNS uuid LANGUAGE plpgsql PARALLEL RESTRICTED AS
 	'BEGIN RETURN uuidv7_fast(source); END';
-CREATE FUNCTION wrapped() RETURNS uuid LANGUAGE plpgsql PARALLEL SAFE AS
+CREATE FUNCTION wrapped() RETURNS uuid LANGUAGE plpgsql PARALLEL RESTRICTED AS
 	'BEGIN RETURN uuidv7_fast(); END';
-CREATE FUNCTION wrapped_pid() RETURNS int LANGUAGE plpgsql PARALLEL SAFE AS
-	'BEGIN RETURN pg_backend_pid(); END';
 CREATE FUNCTION restricted(source text) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
 	SET fast_uuid.allowed_sources = 'getrandom' AS
 	'BEGIN RETURN uuidv7_fast(source); END';
@@ -55,35 +55,22 @@ GRANT INSERT ON item TO PUBLIC;
 }
 
 our $loading  = "SELECT uuidv7_fast_min('2000-01-01Z')";
-my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
-our %where    = (
-	leader => "$parallel SET max_parallel_workers = 0;",
-	worker => "$parallel SET parallel_leader_participation = off;");
+our $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0';
 
 # The states of a session when it first generates: its name; what it does before;
-# the query around a call; whether the call runs in a parallel plan, and in a
-# worker of it; whether the server knows the settings.
+# and the query around a call.
 sub states
 {
-	my ($preloaded) = @_;
 	my $plain = sub { "SELECT $_[0]" };
-	my $in_plan = sub { "SELECT $_[0] FROM input WHERE n = 500" };
-	my $prefix = $preloaded ? 'preloaded, ' : '';
 	return (
-		$preloaded
-		? { name => 'preloaded', before => '', query => $plain, known => 1 }
-		: ( { name => 'not loaded', before => '', query => $plain },
-			{ name => 'loaded', before => $loading, query => $plain, known => 1 }),
-		map {
-			{   name     => $prefix . $_,
-				before   => $where{$_},
-				query    => $in_plan,
-				parallel => 1,
-				worker   => $_ eq 'worker',
-				known    => $preloaded
-			}
-		} qw(leader worker));
+		{ name => 'not loaded', before => '', query => $plain },
+		{ name => 'loaded', before => $loading, query => $plain },
+		{   name     => 'parallel',
+			before   => "$parallel; SET max_parallel_workers = 0",
+			query    => sub { "SELECT $_[0] FROM input WHERE n = 500" }
+		});
 }
+
 sub wrapped
 {
 	my ($source) = @_;
@@ -152,7 +139,6 @@ sub attempt
 	$session->query($state->{before});
 	$session->query($before);
 	my $outcome = $session->outcome($state->{query}->($call));
-	$session->{failure} = $session->{error};
 	$session->query($after);
 	return ($session, $outcome);
 }

@@ -28,7 +28,7 @@ my @unlooked_at = (
 	[ qr/^git clone /,         'needs a network' ],
 	[ qr/^docker run /,        "docker's; packaging/Dockerfile says what was run" ],
 	[ qr/^dch /,               "devscripts', which no test installs" ],
-	[ qr/^pgxn install(?: fast_uuid)?$/, "PGXN's client, which no test installs; 'make dist' makes what it takes" ]);
+	[ qr/^pgxn install(?: fast_uuid)?$/, "PGXN's client, which no test installs; script/release makes what it takes" ]);
 
 # A program's name and its rule; the rule is given the words after the name.  It
 # returns what is wrong, or nothing.
@@ -187,7 +187,7 @@ sub variables_of
 sub wrong_with_variable
 {
 	my ($name, $value) = @_;
-	my @readers = ('Makefile', $pgxs, $pgxs =~ s{makefiles/pgxs\.mk$}{Makefile.global}r, glob('script/* test/t/*.pl test/perl/*.pm'));
+	my @readers = ('Makefile', $pgxs, $pgxs =~ s{makefiles/pgxs\.mk$}{Makefile.global}r, glob('script/* test/t/*/*.pl test/perl/*.pm'));
 	return "nothing reads $name" unless grep { !/Commands\.pm$/ && slurp_file($_) =~ /(?:\$[({]|\$ENV\{|^)$name\b/m } grep { -f } @readers;
 	return "no such version: $value" if $name eq 'PG_VERSION' && $value !~ /^(?:NN|\d\d)$/;
 	return "no such test: $value" if $name eq 'PROVE_TESTS' && grep { !-e } map { glob } split ' ', $value;
@@ -307,13 +307,11 @@ sub docker
 	return slurp_file($file) =~ /^FROM .* AS \Q$target\E$/m ? () : "no target $target in $file";
 }
 
-# The archive has the name that "make dist" gives it, whatever the version.
+# The archive has the name that script/release gives it, whatever the version.
 sub pgxn
 {
 	my ($program, $action, @archives) = @_;
-	my $made = known_to('make', '-n', "PG_CONFIG=$pg_config", 'dist') =~ /--output=(\S+)/ ? $1 : '';
-	my $pattern = quotemeta($made) =~ s/\d+\\\.\d+\\\.\d+/\\d+\\.\\d+\\.\\d+/r;
-	return map { $made ne '' && m{^(?:\./)?$pattern$} ? () : "make dist makes $made, not $_" } grep { !/^-/ } @archives;
+	return map { m{^(?:\./)?fast_uuid-\d+\.\d+\.\d+\.zip$} ? () : "script/release does not make $_" } grep { !/^-/ } @archives;
 }
 
 # Files are there, of this version where one of the next is an example; or their folder is.

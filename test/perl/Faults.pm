@@ -221,9 +221,8 @@ sub check_working
 # check_failing($node, NAME, source => ..., start => ..., stop => ..., why => ...)
 #
 # start and stop: SQL expressions that bring the fault and lift it; why: the
-# detail of the error; settings: SQL for the session; first: the error where the
-# fault is there before the source's first use (else like later); more: errors
-# during which memory must stay.
+# detail of the error; settings: SQL for the session; more: errors during which memory
+# must stay.
 sub check_failing
 {
 	my ($node, $name, %fault) = @_;
@@ -288,7 +287,7 @@ sub check_failing
 	warm_up($session);
 	$before = refills($session);
 	$session->query_safe("SELECT $start");
-	is(outcome($session, "SELECT $call"), $fault{first} // $failed, "$name: at the first use, and at the next")
+	is(outcome($session, "SELECT $call"), $failed, "$name: at the first use, and at the next")
 	  foreach 1 .. 2;
 	is(refills($session), $before, "$name: at the first use no source is drawn from");
 	$session->query_safe("SELECT $stop");

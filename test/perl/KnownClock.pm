@@ -15,7 +15,7 @@ sub new
 {
 	my ($class, $node, %more) = @_;
 	my $file = $node->basedir . '/clock';
-	append_to_file($file, pack 'q5', (0) x 5);
+	append_to_file($file, pack 'q3', (0) x 3);
 	open my $handle, '+<', $file or die "could not open: $!";
 	binmode $handle;
 	my $self = bless { file => $handle }, $class;
@@ -68,12 +68,8 @@ sub move
 	return;
 }
 
-# What else there is of it, as the module says; 0: as the system has it.
-my %place = (
-	now              => 0,
-	resolution       => 2,
-	fails            => 3,
-	resolution_fails => 4);
+# What else there is of it, as the module says.
+my %place = (now => 0, fails => 2);
 
 sub set
 {

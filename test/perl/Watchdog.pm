@@ -108,25 +108,16 @@ sub cancel
 	return;
 }
 
-# Cancel a statement once it is at work, or, if so, a parallel worker of it; the
-# session goes on.
+# Cancel a statement once it is at work; the session goes on.
 sub check_cancel
 {
-	my ($node, $name, $session, $statement, $by_worker) = @_;
-	my $pid  = $session->query('ROLLBACK; SELECT pg_backend_pid()');
-	my @pids = ($pid);
+	my ($node, $name, $session, $statement) = @_;
+	my $pid = $session->query('ROLLBACK; SELECT pg_backend_pid()');
 	$session->send($statement);
-	if ($by_worker)
-	{
-		my $workers = "SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid";
-		$node->poll_query_until('postgres', "SELECT EXISTS ($workers)") or BAIL_OUT("$name: no parallel worker");
-		@pids = split /\n/, $node->safe_psql('postgres', $workers);
-	}
-	at_work(@pids);
+	at_work($pid);
 	ok(!$session->has_answer, "$name: it is at work");
 	cancel($node, $name, $session, $pid);
 	check_alive($session, $pid, $name);
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE leader_pid = $pid"), "$name: no worker is left") if $by_worker;
 	return;
 }
 

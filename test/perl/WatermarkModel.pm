@@ -8,10 +8,6 @@
 # horizon of durable order, because of which a reader does not go beyond the latest id
 # that it has found itself: here it does.
 #
-# To clear a slot is, in the code, to end the local transaction number that it was
-# published for (src/in_flight.c).  That the slot holds only some bits of that, and what
-# remains in it where nobody clears it, is not seen here.
-#
 # A transaction's number, its xid, is a bit; the next one has the next bit.  A snapshot
 # is the set of those that had completed, always with the lowest bit, which is nobody's:
 # xmax is above the highest, and who is missing below was running.
@@ -45,26 +41,21 @@ our @EXPORT = qw(explore);
 # replaces some of it.
 my %design = (
 	generate => [qw(publish exchange)],
-	commit => [qw(complete)],                     # is visible, and clears the slot
+	commit => [qw(complete clear)],
 	prepare => [qw(lock count prepare clear)],    # the generation counts
-	finish => [qw(visible release)],
+	finish => [qw(complete release)],
 	read => [qw(epoch raise slots generation compare scan note snapshot decide)],    # none_as_of is compared, and noted
 	reset => [qw(begin last end)],
 
-	republishes => 1,                   # where its published value is too large
-	worker_publishes_in => 'leader',    # or 'own'
-	worker_publishes => 'minimum',      # or 'overwrites'
-	leader_publishes => 'minimum',
-	leader_clears => 'always',          # or 'own': only what it has published itself
-	lock_carries => 'slot',             # or 'published': the leader's own copy
-	raises => 1,                        # the reader, the latest id to its clock
-	notes_generation => 'read',         # before the scan; or 'latest'
-	looks_again => 1,                   # the reader, at the epoch
-	kept_with_epoch => 1,               # only those of the same epoch are found
-	compares => 'both',                 # of two snapshots; or only 'xmax', or who was 'running'
-	compares_own => 1,                  # the snapshot of the reader's own watermark
-	compares_kept => 1,                 # those of the ones that are kept
-	none_as_of => 0);                   # after a start, when the generation is 1
+	republishes => 1,              # where what it has published is too large
+	raises => 1,                   # the reader, the latest id to its clock
+	notes_generation => 'read',    # before the scan; or 'latest'
+	looks_again => 1,              # the reader, at the epoch
+	kept_with_epoch => 1,          # only those of the same epoch are found
+	compares => 'both',            # of two snapshots; or only 'xmax', or who was 'running'
+	compares_own => 1,             # the snapshot of the reader's own watermark
+	compares_kept => 1,            # those of the ones that are kept
+	none_as_of => 0);              # after a start, when the generation is 1
 
 # Shared memory; the numbers of transactions; what every reading of the clock is above;
 # and, for the checks, the watermark that counts for later ids.  The watermarks that
@@ -73,10 +64,10 @@ use constant { LAST => 0, EPOCH => 1, GENERATION => 2, NONE_AS_OF => 3, NEXT_NUM
 use constant { CLOCK_FROM => 6, PROMISED => 7 };
 my @shared_names = ('last', 'epoch', 'generation', 'none_as_of', 'next number', 'completed', 'clock from', 'promised');
 
-# A writer, or a parallel worker.
-use constant { PC => 0, TRANSACTIONS => 1, IDS => 2, NEXT => 3, PUBLISHED => 4, SLOT => 5, NUMBER => 6, PENDING => 7 };
-my @writer_names = ('transactions left', 'ids left', 'next', 'published', 'slot', 'number', 'pending id');
-use constant { READY => 0, PUBLISH => 1, PUBLISH_OLD => 2, EXCHANGE => 3, ENDED => 4, COMMIT => 5, PREPARE => 7 };
+# A writer.
+use constant { PC => 0, TRANSACTIONS => 1, IDS => 2, NEXT => 3, SLOT => 4, NUMBER => 5, PENDING => 6 };
+my @writer_names = ('transactions left', 'ids left', 'next', 'slot', 'number', 'pending id');
+use constant { READY => 0, PUBLISH => 1, PUBLISH_OLD => 2, EXCHANGE => 3, COMMIT => 4, PREPARE => 6 };
 
 # A prepared transaction: its lock in memory, and on disk.
 use constant { LOCK => 1, SAVED => 2, PREPARED_NUMBER => 3, PREPARED_ID => 4 };
@@ -89,8 +80,8 @@ my @reader_names = ('calls left', 'snapshot', 'unseen id', 'epoch', 'watermark',
 
 # The search at hand: not passed as arguments, because that would slow it down.
 my (%config, %protocol);
-my (@kept, @writers, @generators, @prepared, @readers);    # where their variables are
-my (@ids_of, %worker_of, %leader_of, %prepared_of, %reader_of, %writer_of, @read, %read_at);
+my (@kept, @writers, @prepared, @readers);    # where their variables are
+my (@ids_of, %prepared_of, %reader_of, %writer_of, @read, %read_at);
 
 sub min_nonzero
 {
@@ -105,46 +96,41 @@ sub last_becomes
 	return () if $last == $v[LAST];
 	return (LAST, $last,
 		map { $v[ $_ + PC ] == EXCHANGE ? ($_ + PC, READY, $_ + NEXT, 0) : $v[ $_ + PC ] == PUBLISH ? ($_ + PC, PUBLISH_OLD) : () }
-		  @generators);
+		  @writers);
 }
 
-# An id of the writer's transaction.
 sub exchange
 {
-	my ($generator, $writer, $id, $publishes) = @_;
+	my ($writer, $id, $publishes) = @_;
 	becomes(
 		last_becomes($id),
-		$generator + IDS, $v[ $generator + IDS ] - 1,
-		$generator + NEXT, $publishes ? $id : 0,
-		$generator + PC, $publishes ? PUBLISH : READY,
+		$writer + IDS, $v[ $writer + IDS ] - 1,
+		$writer + NEXT, $publishes ? $id : 0,
+		$writer + PC, $publishes ? PUBLISH : READY,
 		$writer + PENDING, min_nonzero($v[ $writer + PENDING ], $id));
 	return $id < $v[PROMISED] && breaks("the id $id is generated below the watermark");
 }
 
-# A writer, or a worker, generates in a transaction of the writer and publishes in
-# the slot: what follows from the latest id as it is now, and whatever the clock tells.
+# What follows from the latest id as it is now, and whatever the clock tells.
 sub generate
 {
-	my ($generator, $slot, $writer, $how) = @_;
-	my ($pc, $next, $published) = @v[ map { $generator + $_ } PC, NEXT, PUBLISHED ];
+	my ($writer) = @_;
+	my ($pc, $next, $slot) = @v[ map { $writer + $_ } PC, NEXT, SLOT ];
 	my $publishes_first = $protocol{generate}[0] eq 'publish';
 
-	return exchange($generator, $writer, $next, 0) if $pc == EXCHANGE;
+	return exchange($writer, $next, 0) if $pc == EXCHANGE;
 	if ($pc == PUBLISH || $pc == PUBLISH_OLD)
 	{
 		my $goes_on = $publishes_first && $pc == PUBLISH;
-		return becomes(
-			$slot, $how eq 'minimum' ? min_nonzero($v[$slot], $next) : $next,
-			$generator + PUBLISHED, $next,
-			$goes_on ? ($generator + PC, EXCHANGE) : ($generator + PC, READY, $generator + NEXT, 0));
+		return becomes($writer + SLOT, $next, $goes_on ? ($writer + PC, EXCHANGE) : ($writer + PC, READY, $writer + NEXT, 0));
 	}
-	return unless $pc == READY && $v[ $generator + IDS ];
+	return unless $v[ $writer + IDS ];
 	foreach my $id (uniqnum(map { max($_ + $v[CLOCK_FROM], $v[LAST] + 1) } @{ $config{clock} }))
 	{
-		my $publishes = !$published || $protocol{republishes} && $published > $id;
+		my $publishes = !$slot || $protocol{republishes} && $slot > $id;
 		$publishes && $publishes_first
-		  ? becomes($generator + NEXT, $id, $generator + PC, PUBLISH)
-		  : exchange($generator, $writer, $id, $publishes);
+		  ? becomes($writer + NEXT, $id, $writer + PC, PUBLISH)
+		  : exchange($writer, $id, $publishes);
 	}
 	return;
 }
@@ -179,18 +165,14 @@ sub completes
 	return;
 }
 
-# The writer, and its worker, are ready for the next transaction, if there is one.
+# The writer is ready for the next transaction, if there is one.
 sub next_transaction
 {
 	my ($writer) = @_;
 	my $left = $v[ $writer + TRANSACTIONS ] - 1;
-	my $worker = $worker_of{$writer};
 	return (
-		$writer + PC, READY, $writer + TRANSACTIONS, $left,
-		$writer + IDS, $left && $ids_of[$writer],
-		$writer + NEXT, 0, $writer + NUMBER, 0, $writer + PENDING, 0,
-		$worker ? ($worker + PC, $left ? READY : ENDED, $worker + IDS, $left && $ids_of[$worker],
-			$worker + NEXT, 0, $worker + PUBLISHED, 0) : ());
+		$writer + PC, READY, $writer + TRANSACTIONS, $left, $writer + IDS, $left && $ids_of[$writer],
+		$writer + NEXT, 0, $writer + NUMBER, 0, $writer + PENDING, 0);
 }
 
 # A step of the sequence that ends a transaction, which has this number, for its session.
@@ -198,33 +180,23 @@ sub end_transaction
 {
 	my ($writer, $sequence, $step, $number, @changes) = @_;
 	my $name = $protocol{$sequence}[$step];
-	my ($id, $slot, $published) = @v[ map { $writer + $_ } PENDING, SLOT, PUBLISHED ];
+	my ($id, $slot) = @v[ $writer + PENDING, $writer + SLOT ];
 	my $prepared = $sequence eq 'prepare' && $prepared_of{$writer}[ $v[ $writer + TRANSACTIONS ] - 1 ];
 
-	if ($name eq 'clear' || $name eq 'complete')
-	{
-		push @changes, $writer + PUBLISHED, 0;
-		push @changes, $writer + SLOT, 0 if $protocol{leader_clears} eq 'always' || $published;
-	}
-	elsif ($name eq 'lock')
-	{
-		# A mutation that has cleared the slot already still gets a value that would do.
-		push @changes, $prepared + LOCK, $protocol{lock_carries} eq 'slot' ? $slot || $id : $published;
-	}
-	elsif ($name eq 'count')
-	{
-		push @changes, GENERATION, $v[GENERATION] + 1;
-	}
-	elsif ($name eq 'prepare')
-	{
-		push @changes, $prepared + PC, 1, $prepared + SAVED, $v[ $prepared + LOCK ],
-		  $prepared + PREPARED_NUMBER, $number, $prepared + PREPARED_ID, $id, $writer + PENDING, 0;
-	}
-	push @changes, $writer + PENDING, 0 if $name eq 'visible';
+	push @changes, $writer + SLOT, 0 if $name eq 'clear';
+
+	# A mutation that has cleared the slot already still gets a value that would do.
+	push @changes, $prepared + LOCK, $slot || $id if $name eq 'lock';
+	push @changes, GENERATION, $v[GENERATION] + 1 if $name eq 'count';
+	push @changes, $prepared + PC, 1, $prepared + SAVED, $v[ $prepared + LOCK ],
+	  $prepared + PREPARED_NUMBER, $number, $prepared + PREPARED_ID, $id if $name eq 'prepare';
+
+	# Its number is of no account any more: nobody's will do.
+	push @changes, $writer + PENDING, 0, $writer + IDS, 0, $writer + NUMBER, 1 if $name eq 'prepare' || $name eq 'complete';
 	push @changes, $step < $#{ $protocol{$sequence} }
 	  ? ($writer + PC, ($sequence eq 'commit' ? COMMIT : PREPARE) + $step + 1)
 	  : next_transaction($writer);
-	return $name eq 'visible' || $name eq 'complete' ? completes($writer, $number, $id, @changes) : becomes(@changes);
+	return $name eq 'complete' ? completes($writer, $number, $id, @changes) : becomes(@changes);
 }
 
 # Which number a transaction has that is about to end, and what changes if it is given
@@ -246,31 +218,19 @@ sub writer_steps
 {
 	my ($writer) = @_;
 	my ($pc, $number, $id) = @v[ map { $writer + $_ } PC, NUMBER, PENDING ];
-	my ($worker, $reader) = ($worker_of{$writer}, $reader_of{$writer});
+	my $reader = $reader_of{$writer};
 
 	return end_transaction($writer, 'prepare', $pc - PREPARE, $number) if $pc >= PREPARE;
 	return end_transaction($writer, 'commit', $pc - COMMIT, $number) if $pc >= COMMIT;
 	return if $reader && $v[ $reader + PC ];
-	generate($writer, $writer + SLOT, $writer, $protocol{leader_publishes});
-	return if $pc != READY || !$id || $worker && $v[ $worker + PC ] != ENDED || $reader && $v[ $reader + SNAPSHOT ];
+	generate($writer);
+	return if $pc != READY || !$id || $reader && $v[ $reader + SNAPSHOT ];
 	foreach my $numbers (numbers($writer))
 	{
 		end_transaction($writer, 'commit', 0, @$numbers);
 		end_transaction($writer, 'prepare', 0, @$numbers) if $prepared_of{$writer};
 	}
 	return;
-}
-
-sub worker_steps
-{
-	my ($worker) = @_;
-	my $leader = $leader_of{$worker};
-	my $own_slot = $protocol{worker_publishes_in} eq 'own';
-
-	return if $v[ $worker + PC ] == ENDED;
-	generate($worker, ($own_slot ? $worker : $leader) + SLOT, $leader, $protocol{worker_publishes});
-	return if $v[ $worker + PC ] != READY;
-	return becomes($worker + PC, ENDED, $worker + IDS, 0, $worker + PUBLISHED, 0, $own_slot ? ($worker + SLOT, 0) : ());
 }
 
 # Another session finishes a prepared transaction.
@@ -289,9 +249,7 @@ sub finish_steps
 sub xmax
 {
 	my ($snapshot) = @_;
-	my $xmax = 1;
-	$xmax *= 2 while $xmax <= $snapshot;
-	return $xmax;
+	return 1 << length sprintf '%b', $snapshot;
 }
 
 # Does the statement's snapshot know of all that had completed when the other was taken?
@@ -328,10 +286,9 @@ sub keep
 sub decide
 {
 	my ($reader) = @_;
-	my $same_epoch = $v[ $reader + AT_EPOCH ] == $v[EPOCH];
 	my @changes = map { ($reader + $_, 0) } PC, AT_EPOCH, WATERMARK, TAKEN;
 
-	return becomes(@changes) if $protocol{looks_again} && !$same_epoch;
+	return becomes(@changes) if $protocol{looks_again} && $v[ $reader + AT_EPOCH ] != $v[EPOCH];
 	my ($watermark, @keeps) = keep(@v[ map { $reader + $_ } WATERMARK, TAKEN, SNAPSHOT, AT_EPOCH ]);
 	my $left = $v[ $reader + CALLS ] - 1;
 	@keeps = (0) x @kept unless $left || grep { $_ != $reader && $v[ $_ + CALLS ] } @readers;
@@ -381,18 +338,14 @@ sub reader_steps
 	return;
 }
 
-# Resets, one after the other: test/perl/ResetModel.pm has those that go on together.  The
-# epoch is odd while one does.  Watermarks returned before count no more for later ids.
+# One: test/perl/ResetModel.pm has several that go on together.  The epoch is odd while it
+# goes on.  Watermarks returned before count no more for later ids.
 sub reset_steps
 {
 	my ($pc) = @_;
 	my $step = $v[$pc];
-	my @sequence = @{ $protocol{reset} };
-	return if $step == $config{resets} * @sequence;
-	my $name = $sequence[ $step % @sequence ];
-	return becomes(
-		$pc, $step + 1,
-		PROMISED, 0, $name eq 'last' ? last_becomes($v[EPOCH] + 1) : (EPOCH, $v[EPOCH] + 1));
+	my $name = $protocol{reset}[$step] // return;
+	return becomes($pc, $step + 1, PROMISED, 0, $name eq 'last' ? last_becomes($v[EPOCH] + 1) : (EPOCH, $v[EPOCH] + 1));
 }
 
 # A crash, where there are no resets.  What is visible remains so, and prepared
@@ -400,19 +353,17 @@ sub reset_steps
 # passed what was generated: the order needs that.
 sub restart_steps
 {
-	my ($restarts) = @_;
-	return if $v[$restarts] == $config{restarts};
+	my ($restarted) = @_;
+	return if $v[$restarted];
 	my $completed = $v[NEXT_NUMBER] - 1;
 	my @changes = (
-		$restarts, $v[$restarts] + 1,
-		LAST, 0, GENERATION, 1, NONE_AS_OF, $protocol{none_as_of},
+		$restarted, 1, LAST, 0, GENERATION, 1, NONE_AS_OF, $protocol{none_as_of},
 		CLOCK_FROM, max($v[CLOCK_FROM], $v[LAST]),
 		map { ($_, 0) } @kept);
 	foreach my $writer (@writers)
 	{
-		my $worker = $worker_of{$writer};
-		my $begun = grep { $_ } @v[ map { $writer + $_ } PC, NUMBER, PENDING ], $worker ? $v[ $worker + PC ] : 0;
-		push @changes, $writer + SLOT, 0, $writer + PUBLISHED, 0;
+		my $begun = grep { $_ } @v[ map { $writer + $_ } PC, NUMBER, PENDING ];
+		push @changes, $writer + SLOT, 0;
 		push @changes, next_transaction($writer) if $begun && $v[ $writer + TRANSACTIONS ];
 	}
 	foreach my $prepared (@prepared)
@@ -438,16 +389,11 @@ sub check_end
 sub add_writer
 {
 	my ($number, %is) = @_;
-	my @steps = ('ready', 'publish', 'publish an old one', 'exchange', 'ended');
+	my @steps = ('ready', 'publish', 'publish an old one', 'exchange');
 	@steps[ COMMIT .. COMMIT + $#{ $protocol{commit} }, PREPARE .. PREPARE + 3 ] = (@{ $protocol{commit} }, @{ $protocol{prepare} });
 	my $writer = add_actor("writer $number", \@steps, \&writer_steps, \@writer_names, $is{transactions}, $is{ids});
 	push @writers, $writer;
 	$ids_of[$writer] = $is{ids};
-	if ($is{worker})
-	{
-		my $worker = add_actor("worker of $number", \@steps, \&worker_steps, \@writer_names, 0, $is{worker});
-		($worker_of{$writer}, $leader_of{$worker}, $ids_of[$worker]) = ($worker, $writer, $is{worker});
-	}
 	return unless $is{prepares};
 	foreach my $left (1 .. $is{transactions})
 	{
@@ -476,27 +422,25 @@ sub explore
 {
 	my ($config, %mutation) = @_;
 
-	%config = (clock => [ 1, 3 ], restarts => 0, resets => 0, keeps => 2, %$config);
+	%config = (clock => [ 1, 3 ], %$config);
 	%protocol = (%design, %mutation);
 	@writers = @prepared = @readers = ();
-	%worker_of = %leader_of = %prepared_of = %reader_of = %writer_of = ();
+	%prepared_of = %reader_of = %writer_of = ();
 	new_model();
 	add_variables(\@shared_names, 0, 0, 1, $protocol{none_as_of}, 2, 1);
-	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"]), add_variables(["kept $_: epoch"])) } 1 .. $config{keeps};
+	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"]), add_variables(["kept $_: epoch"])) } 1, 2;
 
 	add_writer($_, %{ $config{writers}[ $_ - 1 ] }) foreach 1 .. @{ $config{writers} };
-	@generators = (@writers, sort keys %leader_of);
-	my @slots = map { $_ + SLOT } $protocol{worker_publishes_in} eq 'own' ? @generators : @writers;
 
 	# A reader skips what never changes.
-	@read = grep { $config{resets} || $_ ne 'epoch' }
+	@read = grep { $config{reset} || $_ ne 'epoch' }
 	  grep { @prepared || !/^(generation|compare|scan|note)$/ } @{ $protocol{read} };
-	@read = map { $_ eq 'slots' ? map { [ 'slot', $_ ] } @slots : [$_] } @read;
+	@read = map { $_ eq 'slots' ? map { [ 'slot', $_ + SLOT ] } @writers : [$_] } @read;
 	%read_at = (note => 0, map { $read[$_][0] => $_ } 0 .. $#read);
 	add_reader($_, %{ $config{readers}[ $_ - 1 ] }) foreach 1 .. @{ $config{readers} };
 
-	add_actor('reset', [ (@{ $protocol{reset} }) x $config{resets}, 'done' ], \&reset_steps, []) if $config{resets};
-	add_actor('restarts', undef, \&restart_steps, []) if $config{restarts};
+	add_actor('reset', [ @{ $protocol{reset} }, 'done' ], \&reset_steps, []) if $config{reset};
+	add_actor('restarted', undef, \&restart_steps, []) if $config{restart};
 	return search(\&check_end);
 }
 

@@ -102,8 +102,3 @@ BEGIN
   END IF;
   RAISE NOTICE 'values of both interleave: %', good;
 END $$;
-
--- bounds are constants to the planner, generators are not
-SELECT oid::regprocedure AS function, provolatile, proparallel, proisstrict
-  FROM pg_proc WHERE proname IN ('uuidv7_fast_at', 'uuidv7_fast_min', 'uuidv7_fast_max', 'uuidv7_fast_timestamp')
- ORDER BY proname;

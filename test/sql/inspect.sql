@@ -19,9 +19,8 @@ SET fast_uuid.source = 'urandom';
 SELECT name, current, CASE WHEN name IN ('getrandom', 'xorshift128+') THEN implementation END AS implementation
   FROM fast_uuid_sources();
 
--- refills: 64 bytes at first, doubling to the size of the buffer; a parallel worker has its own
+-- refills: 64 bytes at first, doubling to the size of the buffer
 \c -
-SET max_parallel_workers_per_gather = 0;
 -- (whether there is an instance to speak of depends on the server)
 SELECT * FROM fast_uuid_stats() WHERE name <> 'instance';
 SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9);

@@ -1,7 +1,7 @@
 -- How the extension is installed, labelled and moved.
 SELECT extname, extrelocatable FROM pg_extension WHERE extname = 'fast_uuid';
 
--- generators are volatile, parallel safe, callable by everybody, not strict
+-- generators are volatile, parallel restricted, callable by everybody, not strict
 SELECT oid::regprocedure AS function, provolatile, proparallel, proisstrict, prosecdef,
        proacl IS NULL AS for_public
   FROM pg_proc WHERE proname ~ '^(uuidv7_fast|fast_uuid)' ORDER BY 1;

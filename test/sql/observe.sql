@@ -1,8 +1,6 @@
 -- fast_uuid_observe(): what it takes, and from whom; what follows in other
 -- sessions, and from the clock, is tested by test/t.
 \c -
--- (parallel workers count as sessions of their own)
-SET max_parallel_workers_per_gather = 0;
 SELECT uuidv7_fast_at(clock_timestamp() + interval '500 ms') AS ahead \gset
 SELECT fast_uuid_observe(:'ahead');
 SELECT uuidv7_fast() > :'ahead' AS one, (uuidv7_fast_array(300))[1] > :'ahead' AS of_array;

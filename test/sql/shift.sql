@@ -49,7 +49,7 @@ SELECT shift, pg_temp.state(format('SELECT uuidv7_fast(%L::interval)', shift))
                     '290000 years', '178000000 years', '2147483647 days', '-2147483648 days']) AS shift;
 SELECT uuidv7_fast(interval '-100 years');
 SELECT uuidv7_fast(interval '8900 years');
--- infinite intervals are known to PostgreSQL 17 and later; before, they are no interval
+-- infinite intervals are known to PostgreSQL 17 and later
 SELECT shift, pg_temp.state(format('SELECT uuidv7_fast(%L::interval)', shift))
          = CASE WHEN current_setting('server_version_num')::integer >= 170000 THEN '22008' ELSE '22007' END AS refused
   FROM unnest(ARRAY['infinity', '-infinity']) AS shift;

@@ -4,7 +4,7 @@
  */
 #include "c.h"
 
-#include "uuid_layout.h"
+#include "pure/uuid_layout.h"
 #include "tap.h"
 
 static bool

@@ -1,16 +1,15 @@
 /*
  * test_order.c
- *	  ordering_session.h and the filling of clock.h: order whatever the clock does.
+ *	  session.h and the filling of clock.h: order whatever the clock does.
  */
 #include "postgres.h"
 
 #include <setjmp.h>
 
 #include "clock.h"
-#include "ordering_session.c"
+#include "ordering/session.c"
 #include "tap.h"
 
-uint32		fuuid_clock_resolution = 1;
 
 /* Where the end of time is expected. */
 static jmp_buf at_the_end;
@@ -60,11 +59,7 @@ main(void)
 	const uint64 t = UINT64CONST(1800000000123456789);
 	const uint64 end_of_second = UINT64CONST(1800000099999999999);
 	const uint64 later = end_of_second + 100 * FUUID_NS_PER_S;
-	uint64		previous;
 	OrderingStats stats;
-	bool		strict = true,
-				within = true,
-				distinct = false;
 
 	ok(next_at(t) == t, "a clock that advanced is taken as it is");
 	ok(next_at(t) == t + 1, "a clock that stands still gives 1 ns more");
@@ -87,29 +82,6 @@ main(void)
 	fuuid_session_reset();
 	fuuid_session_stats(&stats);
 	ok(stats.last_ns == 0 && stats.largest_clock_lead_ns == 0, "until a reset");
-
-	ok(fuuid_clock_randomize_below_resolution(t, 512) == t, "a clock that counts nanoseconds is not filled");
-
-	/* A clock that counts microseconds, read a hundred times in each. */
-	fuuid_clock_resolution = 1000;
-	previous = fuuid_session_last_ns;
-	for (int i = 0; i < 100000; i++)
-	{
-		uint64		start = later - later % 1000 + 1000 * (1 + i / 100);
-		uint64		fill = (uint64) i * 2654435761u % (1 << FUUID_BELOW_RESOLUTION_BITS);
-		uint64		reading = fuuid_clock_randomize_below_resolution(start, fill);
-		uint64		next = next_at(reading);
-
-		strict &= next > previous;
-		within &= reading >= start && reading < start + 1000;
-		distinct |= reading % 1000 != 0;
-		previous = next;
-	}
-	ok(strict, "order is strict on a clock that counts microseconds");
-	ok(within, "what is filled in below the resolution stays below it");
-	ok(distinct, "what is filled in below the resolution varies");
-	ok(fuuid_clock_randomize_below_resolution(end_of_second, (1 << FUUID_BELOW_RESOLUTION_BITS) - 1) == end_of_second,
-	   "the greatest filling at the end of a second stays within it");
 
 	ok(!ends(FUUID_CLOCK_END_NS - 2, 1) && ends(FUUID_CLOCK_END_NS - 1, 1), "the last nanosecond of the clock is the last value's");
 	ok(!ends(FUUID_CLOCK_END_NS - 257, 256) && ends(FUUID_CLOCK_END_NS - 256, 256), "also of a bulk call");

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include "vdso_getrandom.h"
+#include "pure/vdso_getrandom.h"
 #include "tap.h"
 
 /*

@@ -10,7 +10,7 @@ matrix of 128 x 128 bits, without polynomials.
 
 MASK = (1 << 64) - 1
 SEEDS = [0, 1, 42, 1 << 63, MASK]
-STREAMS = [0, 1, 2, 7, 1 << 40, MASK]
+STREAMS = [0, 1, 2, 7]
 
 
 def splitmix64(state):
@@ -51,27 +51,16 @@ def squared(matrix):
     return [times(matrix, column) for column in matrix]
 
 
-def stream_powers():
-    """The transition to the power of 2^64 * 2^i, for i from 0 to 63."""
+def jump():
+    """The transition to the power of 2^64."""
     matrix = [step(1 << i) for i in range(128)]
     for _ in range(64):
         matrix = squared(matrix)
-    powers = []
-    for _ in range(64):
-        powers.append(matrix)
-        matrix = squared(matrix)
-    return powers
+    return matrix
 
 
-def jumped(state, streams, powers):
-    for i in range(64):
-        if streams >> i & 1:
-            state = times(powers[i], state)
-    return state
-
-
-def row(words, *numbers):
-    print("\t{%s," % ", ".join("UINT64CONST(0x%016x)" % n for n in numbers))
+def row(words, seed, *stream):
+    print("\t{%s," % ", ".join(["UINT64CONST(0x%016x)" % seed, *map(str, stream)]))
     print("\t{%s}}," % ",\n\t".join("UINT64CONST(0x%016x)" % w for w in words))
 
 
@@ -82,14 +71,16 @@ for seed in SEEDS:
     row([next(numbers) for _ in range(8)], seed)
 print("};\n")
 
-powers = stream_powers()
-print("static const struct {uint64 seed; uint64 streams; uint64 numbers[8];} xorshift_vectors[] = {")
+jump_matrix = jump()
+print("static const struct {uint64 seed; int stream; uint64 numbers[8];} xorshift_vectors[] = {")
 for seed in SEEDS:
-    for streams in STREAMS:
-        state = jumped(seeded(seed), streams, powers)
+    for stream in STREAMS:
+        state = seeded(seed)
+        for _ in range(stream):
+            state = times(jump_matrix, state)
         words = []
         for _ in range(8):
             words.append(number(state))
             state = step(state)
-        row(words, seed, streams)
+        row(words, seed, stream)
 print("};")

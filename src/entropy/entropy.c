@@ -1,0 +1,218 @@
+/*
+ * entropy.c
+ *	  The registry of entropy sources, and the buffer of each.
+ */
+#include "postgres.h"
+
+#include "entropy/entropy.h"
+#include "lib/stringinfo.h"
+#include "ordering/ordering.h"
+
+#ifdef __linux__
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+/* A session that makes a single id must not pay for 512. */
+#define FIRST_FILL_WORDS	8
+
+const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT] = {
+#define FUUID_ENTROPY_ROW(name) &fuuid_entropy_##name,
+	FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
+#undef FUUID_ENTROPY_ROW
+};
+
+int			fuuid_source;
+uint32		fuuid_allowed_sources = FUUID_ENTROPY_ALL;
+int			fuuid_buffer_size = FUUID_BUFFER_SIZE_DEFAULT;
+bool		fuuid_vdso = true;
+
+EntropyState fuuid_entropy;
+
+/*
+ * The source that fast_uuid.source starts with: the first cryptographic one in
+ * this build (urandom is in each).  Whether it works here is for each call to
+ * find out: were that asked now, a source that fails would be replaced by
+ * another.
+ */
+int
+fuuid_entropy_default(void)
+{
+	int			i = 0;
+
+	while (!fuuid_entropy_sources[i]->cryptographic || fuuid_entropy_sources[i]->fill == NULL)
+		i++;
+	return i;
+}
+
+/*
+ * Index of the source of that name, which need not end in a zero byte and
+ * whose case does not matter (as in a setting); -1 where there is none.
+ */
+int
+fuuid_entropy_lookup(const char *name, size_t len)
+{
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
+	{
+		const char *candidate = fuuid_entropy_sources[i]->name;
+
+		if (strlen(candidate) == len &&
+			(memcmp(candidate, name, len) == 0 || pg_strncasecmp(candidate, name, len) == 0))
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * The names of the sources in a set, for a hint; palloc'd.
+ */
+const char *
+fuuid_entropy_names(uint32 mask)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
+		if (mask >> i & 1)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", fuuid_entropy_sources[i]->name);
+	return names.len > 0 ? names.data : "none";
+}
+
+/*
+ * "what failed: reason of errno." in a static buffer.
+ */
+const char *
+fuuid_entropy_errno_reason(const char *what)
+{
+	static char reason[256];
+
+	snprintf(reason, sizeof(reason), "%s failed: %m.", what);
+	return reason;
+}
+
+/*
+ * Has the kernel's random number generator been seeded?  Early after booting it may
+ * not be; then OpenSSL would wait in the kernel, where no cancel request reaches it,
+ * and /dev/urandom delivers what can be guessed.  Where the kernel cannot be asked
+ * the answer is yes.  False sets *why.
+ */
+bool
+fuuid_entropy_kernel_seeded(const char **why pg_attribute_unused())
+{
+#ifdef __linux__				/* other kernels wait until they have booted */
+	static bool seeded = false;
+
+	if (!seeded && syscall(SYS_getrandom, NULL, 0, GRND_NONBLOCK) != 0 && errno == EAGAIN)
+	{
+		*why = FUUID_KERNEL_NOT_SEEDED;
+		return false;
+	}
+	seeded = true;
+#endif
+	return true;
+}
+
+/*
+ * Wipe all that is buffered and start again with small fills.
+ */
+void
+fuuid_entropy_discard(void)
+{
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
+	{
+		EntropyBuffer *buffer = &fuuid_entropy.buffer[i];
+
+		if (buffer->next != buffer->end)
+			explicit_bzero(buffer->next, (char *) buffer->end - (char *) buffer->next);
+		*buffer = (EntropyBuffer) {0};
+	}
+}
+
+/*
+ * Words to fetch next: few at first, then twice as many each time, up to
+ * fast_uuid.buffer_size.  Without a buffer just the one that is wanted.
+ */
+static uint32
+next_fill_size(const EntropyBuffer *buffer)
+{
+	uint32		limit = fuuid_buffer_size / sizeof(uint64);
+	uint32		size = buffer->fill_size == 0 ? FIRST_FILL_WORDS : buffer->fill_size * 2;
+
+	return Max(Min(size, limit), 1);
+}
+
+/*
+ * Can a source deliver?  Only a request can tell: OpenSSL makes its generator when
+ * that is first used, and cannot where, for example, the FIPS provider is broken.
+ * False sets *why.
+ */
+bool
+fuuid_entropy_available(const EntropySource *source, const char **why)
+{
+	uint8		probe[16];
+	bool		available;
+
+	if (source->fill == NULL)
+	{
+		*why = source->absent;
+		return false;
+	}
+
+	/* The numbers of a seed are not used up: it is only started. */
+	available = source->fill(probe, source->cryptographic ? sizeof(probe) : 0, why);
+	explicit_bzero(probe, sizeof(probe));
+	return available;
+}
+
+/*
+ * Fill len bytes, a multiple of 8, from a source.  Raises an error, and leaves
+ * nothing in the buffer, where the source cannot deliver.
+ */
+void
+fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
+{
+	const char *why;
+
+	if (source->fill == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("entropy source \"%s\" is not available", source->name),
+				 errdetail_internal("%s", source->absent)));
+	if (source->fill(buf, len, &why))
+		return;
+	explicit_bzero(buf, len);
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("could not get random bytes from entropy source \"%s\"", source->name),
+			 errdetail_internal("%s", why)));
+}
+
+/*
+ * Refill a buffer that is empty.  Raises an error, and draws nothing, where the source is
+ * not allowed or cannot deliver, and in what is no session.
+ */
+void
+fuuid_entropy_refill(int source)
+{
+	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
+	EntropyStats *stats = &fuuid_entropy.stats[source];
+	uint32		size;
+
+	fuuid_ordering_require("generate UUIDs");
+	if (!(fuuid_allowed_sources >> source & 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("entropy source \"%s\" is not allowed", fuuid_entropy_sources[source]->name),
+				 errhint("The setting \"fast_uuid.allowed_sources\" allows: %s.",
+						 fuuid_entropy_names(fuuid_allowed_sources))));
+
+	size = next_fill_size(buffer);
+	buffer->next = buffer->end = fuuid_entropy.words[source];
+
+	fuuid_entropy_fill(fuuid_entropy_sources[source], (uint8 *) fuuid_entropy.words[source], size * sizeof(uint64));
+	buffer->end = buffer->next + size;
+	buffer->fill_size = size;
+	stats->refills++;
+	stats->bytes += size * sizeof(uint64);
+}

@@ -1,0 +1,140 @@
+/*
+ * getrandom.c
+ *	  The kernel's getrandom(2): straight through the vDSO where the kernel
+ *	  offers it there, else through the C library.
+ *
+ *	  From the vDSO a request costs no system call: the kernel's generator
+ *	  runs in this process, on a state that the kernel wipes in a forked child
+ *	  and marks stale when its own generator is reseeded (Linux 6.11;
+ *	  Documentation/ABI/stable/vdso, vgetrandom).  The C library knows of it
+ *	  only since glibc 2.41, hence the direct call.
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "entropy/entropy.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+
+#include "pure/vdso_getrandom.h"
+
+#define HAVE_GETRANDOM
+#elif defined(__FreeBSD__) || defined(__NetBSD__) || defined(__DragonFly__) || defined(__sun)
+#include <sys/random.h>
+#define HAVE_GETRANDOM
+#endif
+
+#ifdef HAVE_GETRANDOM
+
+#ifdef __linux__
+
+static VdsoGetrandom vdso_getrandom;	/* NULL: not there, or not usable */
+static void *vdso_state;
+static size_t vdso_state_size;
+
+/*
+ * Find the vDSO's function and map the state it wants; once a process (and
+ * what a postmaster has found serves its children).
+ */
+static void
+vdso_init(void)
+{
+	static bool done = false;
+	VdsoGetrandom function;
+	VdsoParams	params;
+
+	if (done)
+		return;
+	done = true;
+
+	function = vdso_find_getrandom(&params);
+	if (function == NULL)
+		return;
+
+	/* A mapping starts at a page, and the state must not straddle one. */
+	if (params.state_size > (uint32) sysconf(_SC_PAGESIZE))
+		return;
+	vdso_state = mmap(NULL, params.state_size, params.mmap_prot,
+					  params.mmap_flags, -1, 0);
+	if (vdso_state == MAP_FAILED)
+		return;
+	vdso_state_size = params.state_size;
+	vdso_getrandom = function;
+}
+#endif							/* __linux__ */
+
+/*
+ * One request, as getrandom(2): bytes delivered, or -1 and errno.  It does not
+ * wait for the kernel's seed: no cancel request would end that.
+ */
+static ssize_t
+request(uint8 *buf, size_t len)
+{
+#ifdef __linux__
+	if (!fuuid_vdso)
+		return syscall(SYS_getrandom, buf, len, GRND_NONBLOCK);
+
+	vdso_init();
+	if (vdso_getrandom != NULL)
+	{
+		ssize_t		got = vdso_getrandom(buf, len, GRND_NONBLOCK, vdso_state, vdso_state_size);
+
+		if (got >= 0)
+			return got;
+		errno = -got;
+		return -1;
+	}
+#endif
+	return getrandom(buf, len, GRND_NONBLOCK);
+}
+
+static bool
+getrandom_fill(uint8 *buf, size_t len, const char **why)
+{
+	int			retries = FUUID_EINTR_RETRIES;
+
+	while (len > 0)
+	{
+		ssize_t		got = request(buf, len);
+
+		if (got < 0 && errno == EINTR && retries-- > 0)
+			continue;
+		if (got <= 0)
+		{
+			*why = got < 0 && errno == EAGAIN ? FUUID_KERNEL_NOT_SEEDED :
+				fuuid_entropy_errno_reason("getrandom");
+			return false;
+		}
+		buf += got;
+		len -= got;
+	}
+	return true;
+}
+
+static const char *
+getrandom_describe(void)
+{
+#ifdef __linux__
+	return fuuid_vdso && vdso_getrandom != NULL ? "vDSO" : "system call";
+#else
+	return "C library";
+#endif
+}
+
+#else							/* !HAVE_GETRANDOM */
+
+#define getrandom_fill NULL
+#define getrandom_describe NULL
+#endif							/* HAVE_GETRANDOM */
+
+const EntropySource fuuid_entropy_getrandom = {
+	.name = "getrandom",
+	.cryptographic = true,
+	.fill = getrandom_fill,
+	.absent = "This operating system has no getrandom function.",
+	.describe = getrandom_describe,
+};

@@ -1,0 +1,137 @@
+/*
+ * xorshift.c
+ *	  The pseudo-random generator xorshift128+, for ids that need no secrecy, and
+ *	  its seed.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "entropy/entropy.h"
+#include "pure/xorshift_lanes.h"
+
+typedef struct XorshiftGenerator
+{
+	bool		seeded;			/* by fast_uuid.seed, else from strong entropy */
+	uint64		seed;
+	bool		started;		/* lanes are set */
+	XorshiftLanes lanes;
+} XorshiftGenerator;
+
+/*
+ * The one to draw from.  A generator starts when it is first used, and goes on from
+ * where it stopped when it comes back.
+ */
+static XorshiftGenerator unseeded;
+static XorshiftGenerator *current = &unseeded;
+
+static bool
+start(XorshiftGenerator *generator, const char **why)
+{
+	Xorshift128Plus first;
+
+	if (generator->seeded)
+		xorshift128plus_seed(&first, generator->seed);
+	else
+	{
+		/*
+		 * The kernel answers at once; OpenSSL, behind PostgreSQL's generator,
+		 * would first set itself up, and wait for the kernel's seed.
+		 */
+		*why = "PostgreSQL's strong random number generator failed.";
+		do
+		{
+			if ((fuuid_entropy_getrandom.fill == NULL ||
+				 !fuuid_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why)) &&
+				!(fuuid_entropy_kernel_seeded(why) && pg_strong_random(&first, sizeof(first))))
+				return false;
+		} while (first.s[0] == 0 && first.s[1] == 0);
+	}
+	xorshift_lanes_start(&generator->lanes, first);
+	explicit_bzero(&first, sizeof(first));
+	generator->started = true;
+	return true;
+}
+
+static bool
+xorshift_fill(uint8 *buf, size_t len, const char **why)
+{
+	if (!current->started && !start(current, why))
+		return false;
+
+	xorshift_lanes_fill(&current->lanes, buf, len);
+	return true;
+}
+
+static const char *
+xorshift_describe(void)
+{
+	return current->seeded ? "seeded by fast_uuid.seed" : "seeded from strong entropy";
+}
+
+const EntropySource fuuid_entropy_xorshift = {
+	.name = "xorshift128+",
+	.cryptographic = false,
+	.fill = xorshift_fill,
+	.describe = xorshift_describe,
+};
+
+/*
+ * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.
+ */
+static bool
+parse_seed(const char *text, uint64 *seed)
+{
+	bool		hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? text + 2 : text;
+	size_t		len = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+
+	if (len == 0 || digits[len] != '\0')
+		return false;
+	errno = 0;
+	*seed = strtoull(digits, NULL, hex ? 16 : 10);
+	return errno == 0;
+}
+
+/*
+ * Check a seed.  It belongs to one session, which sets it: from a file, a
+ * database or a role each session would draw the same bits.
+ *
+ * The generator of a seed travels as the setting's "extra": when SET LOCAL or
+ * a function's SET ends, the server hands the earlier one back, which then
+ * goes on from where it was instead of repeating its numbers.
+ */
+bool
+fuuid_seed_check(char **newval, void **extra, GucSource source)
+{
+	XorshiftGenerator *generator;
+	uint64		seed;
+
+	if (**newval == '\0')
+		return true;
+	if (source < PGC_S_INTERACTIVE)
+	{
+		GUC_check_errdetail("A seed is accepted only from SET.");
+		return false;
+	}
+	if (!parse_seed(*newval, &seed))
+	{
+		GUC_check_errdetail("A seed is a decimal integer from 0 to 18446744073709551615, "
+							"or 0x followed by hexadecimal digits up to 0xffffffffffffffff.");
+		return false;
+	}
+	generator = guc_malloc(LOG, sizeof(XorshiftGenerator));
+	if (generator == NULL)
+		return false;
+	memset(generator, 0, sizeof(XorshiftGenerator));
+	generator->seeded = true;
+	generator->seed = seed;
+	*extra = generator;
+	return true;
+}
+
+void
+fuuid_seed_assign(const char *newval pg_attribute_unused(), void *extra)
+{
+	current = extra != NULL ? extra : &unseeded;
+	fuuid_entropy_discard();
+}

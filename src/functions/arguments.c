@@ -1,0 +1,80 @@
+/*
+ * arguments.c
+ *	  Checks of the generators' arguments.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "entropy/entropy.h"
+#include "functions/arguments.h"
+#include "mb/pg_wchar.h"
+#include "pure/uuid_layout.h"
+
+/* So many bytes of a text are quoted in an error. */
+#define QUOTED_LENGTH 100
+
+/*
+ * Does this text begin as an interval does ('-1 hour', 'P1D', '@ 5 minutes')?
+ */
+static bool
+looks_like_interval(const char *text)
+{
+	text += strspn(text, " +-@Pp");
+	return *text >= '0' && *text <= '9';
+}
+
+/*
+ * Index of the source that an argument names.  Raises an error where there is
+ * none of that name.
+ */
+int
+fuuid_source_by_name(Datum argument)
+{
+	text	   *name = DatumGetTextPP(argument);
+	int			source = fuuid_entropy_lookup(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+
+	if (source < 0)
+	{
+		int			len = VARSIZE_ANY_EXHDR(name);
+		int			quoted = pg_mbcliplen(VARDATA_ANY(name), len, QUOTED_LENGTH);
+		char	   *given = pnstrdup(VARDATA_ANY(name), quoted);
+
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized entropy source \"%s%s\"", given, quoted < len ? "..." : ""),
+				 looks_like_interval(given) ?
+				 errhint("To shift the time, cast the argument to type interval. The known sources are: %s.",
+						 fuuid_entropy_names(FUUID_ENTROPY_ALL)) :
+				 errhint("The known sources are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL))));
+	}
+	return source;
+}
+
+/*
+ * Raise an error where argument n, of that name, is NULL.
+ */
+void
+fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
+{
+	if (PG_ARGISNULL(n))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"%s\" must not be null", name)));
+}
+
+/*
+ * Microseconds since 1970-01-01 UTC.  Raises an error where the milliseconds do
+ * not fit in the 48 bits of a version 7 UUID (RFC 9562, section 5.7).
+ */
+uint64
+fuuid_unix_us(TimestampTz ts)
+{
+	/* Infinities are the greatest and the smallest number. */
+	if (ts < -FUUID_UNIX_TO_POSTGRES_US ||
+		ts >= FUUID_UNIX_MS_END * FUUID_US_PER_MS - FUUID_UNIX_TO_POSTGRES_US)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range for UUID version 7"),
+				 errdetail("UUID version 7 supports timestamps from 1970-01-01 to approximately year 10889.")));
+	return ts + FUUID_UNIX_TO_POSTGRES_US;
+}

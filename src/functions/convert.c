@@ -1,0 +1,67 @@
+/*
+ * convert.c
+ *	  Times in and out: the bounds of a millisecond, the time of a value.
+ */
+#include "postgres.h"
+
+#include "functions/arguments.h"
+#include "pure/uuid_layout.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+PG_FUNCTION_INFO_V1(uuidv7_fast_min);
+PG_FUNCTION_INFO_V1(uuidv7_fast_max);
+PG_FUNCTION_INFO_V1(uuidv7_fast_timestamp);
+
+static Datum
+bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *uuid, uint64 unix_ms))
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	bound(uuid->data, fuuid_unix_us(ts) / FUUID_US_PER_MS);
+	return UUIDPGetDatum(uuid);
+}
+
+/*
+ * uuidv7_fast_min(ts timestamptz) returns uuid
+ *
+ * The smallest version 7 UUID of that millisecond, of any generator.
+ */
+Datum
+uuidv7_fast_min(PG_FUNCTION_ARGS)
+{
+	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fuuid_uuid_min);
+}
+
+/*
+ * uuidv7_fast_max(ts timestamptz) returns uuid
+ *
+ * The largest version 7 UUID of that millisecond, of any generator.
+ */
+Datum
+uuidv7_fast_max(PG_FUNCTION_ARGS)
+{
+	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fuuid_uuid_max);
+}
+
+/*
+ * uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
+ *		returns timestamptz
+ *
+ * The time of a version 7 UUID to the millisecond, or with sub_ms to the
+ * microsecond, which has a meaning only where the generator stored it.  NULL
+ * for any other version or variant.
+ */
+Datum
+uuidv7_fast_timestamp(PG_FUNCTION_ARGS)
+{
+	const unsigned char *uuid = PG_GETARG_UUID_P(0)->data;
+	uint64		unix_us;
+
+	if (!fuuid_uuid_is_v7(uuid))
+		PG_RETURN_NULL();
+	unix_us = fuuid_uuid_unix_ms(uuid) * FUUID_US_PER_MS;
+	if (PG_GETARG_BOOL(1))
+		unix_us += fuuid_uuid_sub_ns(uuid) / FUUID_NS_PER_US;
+	PG_RETURN_TIMESTAMPTZ((TimestampTz) unix_us - FUUID_UNIX_TO_POSTGRES_US);
+}

@@ -1,0 +1,40 @@
+/*
+ * observe.c
+ *	  Take note of UUIDs that other generators have made.
+ */
+#include "postgres.h"
+
+#include "clock.h"
+#include "fmgr.h"
+#include "ordering/ordering.h"
+#include "pure/uuid_layout.h"
+#include "utils/fmgrprotos.h"
+#include "utils/uuid.h"
+
+PG_FUNCTION_INFO_V1(fast_uuid_observe);
+
+/*
+ * fast_uuid_observe(id uuid) returns void
+ *
+ * Further values are greater than this one: of the session, and under a wider
+ * order of all sessions (the receive event of a hybrid logical clock: Kulkarni et
+ * al., "Logical Physical Clocks", 2014).  Raises an error for a UUID of another
+ * version, and for one that is too far ahead of the clock.
+ */
+Datum
+fast_uuid_observe(PG_FUNCTION_ARGS)
+{
+	const unsigned char *uuid = PG_GETARG_UUID_P(0)->data;
+	uint64		unix_ms = fuuid_uuid_unix_ms(uuid);
+
+	fuuid_ordering_require("execute fast_uuid_observe()");
+	if (!fuuid_uuid_is_v7(uuid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("UUID \"%s\" is not a version 7 UUID",
+						DatumGetCString(DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(0))))));
+	if (unix_ms >= FUUID_CLOCK_END_S * FUUID_MS_PER_S)
+		fuuid_clock_fail(0);
+	fuuid_ordering_advance_past(unix_ms * FUUID_NS_PER_MS + fuuid_uuid_last_sub_ns(uuid));
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,13 @@
+/*
+ * durable.h
+ *	  The order of an instance that outlives it.
+ */
+#ifndef FUUID_DURABLE_H
+#define FUUID_DURABLE_H
+
+extern uint64 fuuid_durable_reserve(uint64 clock_ns, uint32 count);
+extern bool fuuid_durable_cover(uint64 last_ns, uint64 epoch);
+extern int64 fuuid_durable_horizon(void);
+extern void fuuid_durable_reset(void);
+
+#endif							/* FUUID_DURABLE_H */

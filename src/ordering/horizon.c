@@ -1,0 +1,168 @@
+/*
+ * horizon.c
+ *	  The sequence that holds the horizon of durable order: a time, in microseconds
+ *	  since 1970-01-01 UTC, up to which UUIDs may have been generated.
+ *
+ *	  It is read and written in place, and not by nextval() or setval(), which
+ *	  need privileges on it and refuse READ ONLY transactions and parallel operations.
+ *	  Where a sequence counts what it may hand out without another WAL record
+ *	  (log_cnt), which this one never does, there stands who has set the value.
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "commands/extension.h"
+#include "commands/sequence.h"
+#include "compat.h"
+#include "ordering/horizon.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "test_point.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+/* What the server writes at the end of a sequence's page. */
+#define SEQUENCE_MAGIC 0x1717
+
+/*
+ * The sequence in the extension's schema in this database, or InvalidOid.
+ */
+Oid
+fuuid_horizon_find(void)
+{
+	Oid			extension = get_extension_oid("fast_uuid", true);
+	Oid			sequence = InvalidOid;
+	Oid			schema = InvalidOid;
+
+	/* ALTER EXTENSION ... SET SCHEMA may have moved it in between. */
+	while (OidIsValid(extension) && !OidIsValid(sequence) && schema != FUUID_EXTENSION_SCHEMA(extension))
+	{
+		schema = FUUID_EXTENSION_SCHEMA(extension);
+		FUUID_TEST_POINT("horizon_schema");
+		sequence = get_relname_relid(FUUID_HORIZON_NAME, schema);
+	}
+	if (!OidIsValid(sequence) || get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
+		getExtensionOfObject(RelationRelationId, sequence) != extension)
+		return InvalidOid;
+	return sequence;
+}
+
+/*
+ * The only tuple of a sequence, in its page.  Raises an error for any other page.
+ */
+static Form_pg_sequence_data
+sequence_data(Page page)
+{
+	char	   *tuple;
+
+	if (PageGetSpecialSize(page) != MAXALIGN(sizeof(uint32)) ||
+		*(uint32 *) PageGetSpecialPointer(page) != SEQUENCE_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("bad magic number in sequence \"%s\"", FUUID_HORIZON_NAME)));
+	tuple = (char *) PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+	return (Form_pg_sequence_data) (tuple + ((HeapTupleHeader) tuple)->t_hoff);
+}
+
+/*
+ * The horizon of a sequence that is locked.
+ */
+HorizonValue
+fuuid_horizon_read(const Horizon *horizon)
+{
+	Form_pg_sequence_data data = sequence_data(BufferGetPage(horizon->buffer));
+
+	if (!data->is_called || data->last_value <= 0)
+		return (HorizonValue) {0};
+
+	/* What the server counts there is small. */
+	return (HorizonValue) {data->last_value, data->log_cnt > PG_UINT32_MAX ? data->log_cnt : 0};
+}
+
+/*
+ * The same of a sequence that is not locked, during recovery as well; none where
+ * it has been dropped, or is not logged.
+ */
+HorizonValue
+fuuid_horizon_peek(Oid sequence)
+{
+	Horizon		horizon;
+	HorizonValue value = {0};
+
+	horizon.sequence = try_relation_open(sequence, AccessShareLock);
+	if (horizon.sequence == NULL)
+		return value;
+	if (horizon.sequence->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT)
+	{
+		horizon.buffer = ReadBuffer(horizon.sequence, 0);
+		LockBuffer(horizon.buffer, BUFFER_LOCK_SHARE);
+		value = fuuid_horizon_read(&horizon);
+		UnlockReleaseBuffer(horizon.buffer);
+	}
+	relation_close(horizon.sequence, AccessShareLock);
+	return value;
+}
+
+/*
+ * Open the sequence and lock it against everybody else.  False where it has been
+ * dropped, or where somebody else has locked it and the caller does not want to
+ * wait.
+ */
+bool
+fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
+{
+	if (!wait && !ConditionalLockRelationOid(sequence, RowExclusiveLock))
+		return false;
+	horizon->sequence = try_relation_open(sequence, RowExclusiveLock);
+	if (!wait)
+		UnlockRelationOid(sequence, RowExclusiveLock);
+	if (horizon->sequence == NULL)
+		return false;
+	if (horizon->sequence->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" is unlogged", FUUID_HORIZON_NAME),
+				 errdetail("A crash would reset the horizon of ordering \"durable\"."),
+				 errhint("Use ALTER SEQUENCE ... SET LOGGED.")));
+
+	horizon->buffer = ReadBuffer(horizon->sequence, 0);
+	if (wait)
+		LockBuffer(horizon->buffer, BUFFER_LOCK_EXCLUSIVE);
+	else if (!ConditionalLockBuffer(horizon->buffer))
+	{
+		ReleaseBuffer(horizon->buffer);
+		relation_close(horizon->sequence, RowExclusiveLock);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Set the horizon, and return when that cannot be lost any more.
+ */
+void
+fuuid_horizon_write(const Horizon *horizon, HorizonValue value)
+{
+	GenericXLogState *state = GenericXLogStart(horizon->sequence);
+	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(state, horizon->buffer, 0));
+	XLogRecPtr	written;
+
+	data->last_value = value.us;
+	data->log_cnt = value.life;
+	data->is_called = true;
+	written = GenericXLogFinish(state);
+	FUUID_TEST_POINT("horizon_written");
+	XLogFlush(written);
+}
+
+void
+fuuid_horizon_unlock(const Horizon *horizon)
+{
+	UnlockReleaseBuffer(horizon->buffer);
+	relation_close(horizon->sequence, RowExclusiveLock);
+}

@@ -1,0 +1,144 @@
+/*
+ * ordering.c
+ *	  Which order is in force, and the ways to the wider ones.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "clock.h"
+#include "ordering/durable.h"
+#include "ordering/instance.h"
+#include "ordering/ordering.h"
+#include "ordering/shared.h"
+#include "storage/proc.h"
+#include "test_point.h"
+
+int			fuuid_ordering_scope = FUUID_ORDERING_SESSION;
+bool		fuuid_ordering_alone = true;
+
+/* An id may be ahead of the clock by this, where the DBA has set no limit. */
+#define DEFAULT_LEAD_LIMIT_NS	FUUID_NS_PER_S
+
+/*
+ * Take over the scope of the settings.
+ */
+void
+fuuid_ordering_set_scope(OrderingScope scope)
+{
+	fuuid_ordering_scope = scope;
+	fuuid_ordering_alone = scope == FUUID_ORDERING_SESSION && !fuuid_instance_entered();
+}
+
+/*
+ * fuuid_ordering_reserve() where other backends have a say: under a wider order
+ * than the session's, or after it, because the instance may have been reset.
+ */
+uint64
+fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count)
+{
+	switch ((OrderingScope) fuuid_ordering_scope)
+	{
+		case FUUID_ORDERING_INSTANCE:
+			return fuuid_instance_reserve(clock_ns, count);
+		case FUUID_ORDERING_DURABLE:
+			return fuuid_durable_reserve(clock_ns, count);
+		case FUUID_ORDERING_SESSION:
+			break;
+	}
+
+	/* A reading of the clock from before the reset does not count either. */
+	if (fuuid_instance_follow_reset())
+		clock_ns = fuuid_clock_read();
+	return fuuid_session_reserve(clock_ns, count);
+}
+
+/*
+ * Raise an error where a nanosecond leads the clock by more than an id of another
+ * generator may push it.
+ */
+static void
+check_observed(uint64 ns)
+{
+	uint64		clock_ns = fuuid_clock_read();
+	uint64		lead = ns > clock_ns ? ns - clock_ns : 0;
+	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS : fuuid_max_clock_lead * FUUID_NS_PER_MS;
+
+	if (lead >= FUUID_SMALL_LEAD_NS && lead > limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("UUID is too far ahead of the clock"),
+				 errdetail("It is ahead by " UINT64_FORMAT " ms; the limit is " UINT64_FORMAT " ms.",
+						   lead / FUUID_NS_PER_MS, limit / FUUID_NS_PER_MS),
+				 errhint("If the UUID is valid, correct the clock or increase \"fast_uuid.max_clock_lead\".")));
+}
+
+/*
+ * Make all further values greater than this nanosecond: of this backend, and
+ * under a wider order of all.  Raises an error, and changes nothing, where it leads
+ * the clock too far, or where the order cannot be had.
+ */
+void
+fuuid_ordering_advance_past(uint64 ns)
+{
+	uint64		epoch = 0;
+	uint64		last_ns;
+
+	check_observed(ns);
+	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
+	{
+		fuuid_instance_enter();
+		do
+		{
+			epoch = fuuid_instance_epoch();
+
+			/* What the clock showed before a reset does not count after it. */
+			check_observed(ns);
+		} while ((fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(ns, epoch)) ||
+				 !fuuid_instance_raise(ns, epoch, &last_ns));
+	}
+
+	/* A reset before does not take this back, but one that comes after it does. */
+	FUUID_TEST_POINT("raised");
+	if (fuuid_instance_entered() && fuuid_instance_follow_reset())
+	{
+		if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
+			check_observed(ns);
+		else if (fuuid_instance_own_epoch != epoch)
+			return;
+	}
+	fuuid_session_last_ns = Max(fuuid_session_last_ns, ns);
+}
+
+/*
+ * Give up the order with earlier values: of this backend, and under the order
+ * of the instance for all.
+ */
+void
+fuuid_ordering_reset(void)
+{
+	if (fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
+		fuuid_instance_reset();
+	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
+		fuuid_durable_reset();
+	fuuid_session_reset();
+}
+
+/*
+ * Raise an error in what is no session: in a parallel worker, whose values would be in no
+ * transaction that the watermark knows of, and where the planner sends our functions only
+ * in the body of one that is marked wrongly; and in the postmaster, whose children would
+ * share what it has buffered.
+ */
+void
+fuuid_ordering_require(const char *what)
+{
+	if (MyProc == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot %s in the postmaster", what)));
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot %s in a parallel worker", what),
+				 errhint("Mark the calling function PARALLEL RESTRICTED.")));
+}

@@ -1,0 +1,54 @@
+/*
+ * session.c
+ *	  The order of one backend, where the clock does not provide it.
+ */
+#include "postgres.h"
+
+#include "clock.h"
+#include "ordering/session.h"
+
+uint64		fuuid_session_last_ns = 0;
+
+static uint64 largest_clock_lead_ns = 0;
+
+/*
+ * Note how far the latest value is ahead of this reading of the clock.
+ */
+void
+fuuid_session_note_lead(uint64 clock_ns)
+{
+	if (fuuid_session_last_ns > clock_ns)
+		largest_clock_lead_ns = Max(largest_clock_lead_ns, fuuid_session_last_ns - clock_ns);
+}
+
+/*
+ * fuuid_session_reserve() for a clock that is not ahead of the latest value.
+ */
+uint64
+fuuid_session_advance_past_last(uint64 clock_ns, uint32 count)
+{
+	uint64		first_ns = fuuid_session_last_ns + 1;
+
+	fuuid_session_note_lead(clock_ns);
+	fuuid_clock_check_lead(fuuid_session_last_ns - clock_ns + count);
+	fuuid_clock_check_end(fuuid_session_last_ns, count);
+	fuuid_session_last_ns += count;
+	return first_ns;
+}
+
+void
+fuuid_session_stats(OrderingStats *stats)
+{
+	stats->last_ns = fuuid_session_last_ns;
+	stats->largest_clock_lead_ns = largest_clock_lead_ns;
+}
+
+/*
+ * Forget the latest value: the next takes the clock's time, whatever it is.
+ */
+void
+fuuid_session_reset(void)
+{
+	fuuid_session_last_ns = 0;
+	largest_clock_lead_ns = 0;
+}

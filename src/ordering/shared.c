@@ -1,0 +1,187 @@
+/*
+ * shared.c
+ *	  Where the memory that the backends share comes from.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "ordering/shared.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#define SEGMENT_NAME "fast_uuid"
+
+SharedOrdering *fuuid_shared = NULL;
+
+/*
+ * The transactions that were running for the snapshot of a kept watermark.
+ */
+TransactionId *
+fuuid_shared_running(uint32 watermark)
+{
+	return (TransactionId *) &fuuid_shared->in_flight[MaxBackends] + watermark * FUUID_MAX_RUNNING;
+}
+
+/*
+ * A number that no other life of the server has had.
+ */
+static int64
+random_life(void)
+{
+	int64		life;
+
+	if (!pg_strong_random(&life, sizeof(life)))
+		life = GetCurrentTimestamp();
+	return (life & PG_INT64_MAX) | INT64CONST(1) << 32;
+}
+
+static void
+init_segment(FUUID_SEGMENT_INIT_ARGS)
+{
+	SharedOrdering *ordering = segment;
+
+	memset(ordering, 0, FUUID_SHARED_SIZE);
+	pg_atomic_init_u64(&ordering->last_ns, 0);
+	pg_atomic_init_u64(&ordering->epoch, 0);
+	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
+	fuuid_watermark_history_init(&ordering->watermarks);
+	ordering->life = random_life();
+
+	/* Some may be left of an earlier life of the server. */
+	pg_atomic_init_u64(&ordering->prepared, 1);
+	pg_atomic_init_u64(&ordering->prepared_ended, 0);
+
+	pg_atomic_init_u32(&ordering->in_flight_used, 0);
+	for (int i = 0; i < MaxBackends; i++)
+		pg_atomic_init_u64(&ordering->in_flight[i].first_ns, 0);
+}
+
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
+
+/*
+ * What made the segment.  It stands in a segment of its own, whose own layout never
+ * changes: both stay until the server ends, and a session may load a newer library.
+ */
+#define LAYOUT_SEGMENT_NAME "fast_uuid layout"
+#define LAYOUT_MAGIC		0x66757569
+
+typedef struct SharedLayout
+{
+	uint32		magic;
+	uint32		number;			/* FUUID_SHARED_LAYOUT */
+	uint64		size;
+} SharedLayout;
+
+static void
+init_layout(FUUID_SEGMENT_INIT_ARGS)
+{
+	*(SharedLayout *) segment = (SharedLayout) {LAYOUT_MAGIC, FUUID_SHARED_LAYOUT, FUUID_SHARED_SIZE};
+}
+
+/*
+ * Raise an error where another library, with another layout, has made the segment.
+ * One more would split the order in two.
+ */
+static void
+require_layout(void)
+{
+	bool		found;
+	const SharedLayout *made = FUUID_GET_NAMED_SEGMENT(LAYOUT_SEGMENT_NAME, sizeof(SharedLayout), init_layout, &found);
+
+	if (made->magic != LAYOUT_MAGIC || made->number != FUUID_SHARED_LAYOUT || made->size != FUUID_SHARED_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shared memory of fast_uuid is that of another version of the library"),
+				 errhint("Restart the server.")));
+}
+
+void
+fuuid_shared_init(void)
+{
+	/* The segment is made, or found, when it is first wanted. */
+}
+
+/*
+ * False where there is no shared memory.
+ */
+bool
+fuuid_shared_attach(void)
+{
+	bool		found;
+
+	if (fuuid_shared == NULL)
+	{
+		require_layout();
+		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE, init_segment, &found);
+		FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
+	}
+	return true;
+}
+
+#else
+
+static shmem_request_hook_type next_shmem_request_hook = NULL;
+static shmem_startup_hook_type next_shmem_startup_hook = NULL;
+
+static void
+request_segment(void)
+{
+	if (next_shmem_request_hook)
+		next_shmem_request_hook();
+	RequestAddinShmemSpace(MAXALIGN(FUUID_SHARED_SIZE));
+}
+
+static void
+start_segment(void)
+{
+	bool		found;
+
+	if (next_shmem_startup_hook)
+		next_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	fuuid_shared = ShmemInitStruct(SEGMENT_NAME, FUUID_SHARED_SIZE, &found);
+	if (!found)
+		init_segment(fuuid_shared);
+	FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/*
+ * Before 17 shared memory must be asked for when the server starts.
+ */
+void
+fuuid_shared_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	next_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_segment;
+	next_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = start_segment;
+}
+
+bool
+fuuid_shared_attach(void)
+{
+	return fuuid_shared != NULL;
+}
+#endif							/* FUUID_HAVE_NAMED_SEGMENTS */
+
+/*
+ * Raise an error where there is no shared memory.
+ */
+void
+fuuid_shared_require(void)
+{
+	if (!fuuid_shared_attach())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("fast_uuid must be loaded via \"shared_preload_libraries\""),
+				 errdetail("Before PostgreSQL 17, ordering \"instance\" and the watermark use shared memory that is requested when the server starts."),
+				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server. To generate UUIDs without it, "
+						 "set \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"session\".")));
+}

@@ -1,0 +1,152 @@
+/*
+ * watermark_history.c
+ *	  Recent watermarks, and the snapshots for which they are right.
+ *
+ *	  A transaction often ends between a statement's snapshot and its call of
+ *	  uuidv7_fast_watermark().  Then the watermark of this moment is not right for the
+ *	  snapshot, but that of an earlier call is, by whichever session of the database.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "ordering/instance.h"
+#include "ordering/shared.h"
+#include "ordering/watermark_history.h"
+#include "utils/builtins.h"
+
+void
+fuuid_watermark_history_init(WatermarkHistory *history)
+{
+	FUUID_INIT_LWLOCK(&history->lock);
+}
+
+/*
+ * Is a watermark right for a snapshot: does that know of every transaction that had
+ * ended for the watermark's own?  These were below its xmax and not running.  This
+ * holds for whatever snapshots: that of a logical slot is not ordered by xmax.
+ */
+static bool
+is_right(const Watermark *watermark, const TransactionId *running, Snapshot snapshot)
+{
+	if (TransactionIdFollows(watermark->xmax, snapshot->xmax))
+		return false;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		if (TransactionIdPrecedes(snapshot->xip[i], watermark->xmax) &&
+			bsearch(&snapshot->xip[i], running, watermark->xcnt, sizeof(TransactionId), xidComparator) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What a snapshot of this process says of a watermark; returns the transactions that
+ * were running, sorted, palloc'd.  For others the own one is one of them.
+ */
+static TransactionId *
+describe(Watermark *watermark, Snapshot taken)
+{
+	TransactionId *running = palloc((taken->xcnt + 1) * sizeof(TransactionId));
+	TransactionId own = GetTopTransactionIdIfAny();
+
+	watermark->database = MyDatabaseId;
+	watermark->newest = true;
+	watermark->xmax = taken->xmax;
+	watermark->xcnt = taken->xcnt;
+	if (taken->xcnt > 0)
+		memcpy(running, taken->xip, taken->xcnt * sizeof(TransactionId));
+	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, taken->xmax))
+		running[watermark->xcnt++] = own;
+	qsort(running, watermark->xcnt, sizeof(TransactionId), xidComparator);
+	return running;
+}
+
+static bool
+is_last(const WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
+{
+	const Watermark *last = &history->kept[history->last];
+
+	return last->epoch == watermark->epoch && last->database == watermark->database &&
+		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
+		memcmp(fuuid_shared_running(history->last), running, last->xcnt * sizeof(TransactionId)) == 0;
+}
+
+/*
+ * Keep a watermark in the place of the oldest, but of each database keep the newest:
+ * a reader that asks seldom must find its own, however often others ask.  One of the
+ * same snapshot as the last takes no place of its own.
+ */
+static void
+keep(WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
+{
+	Watermark  *last = &history->kept[history->last];
+	Watermark  *place = &history->kept[0];
+
+	if (is_last(history, watermark, running))
+	{
+		last->ns = Max(last->ns, watermark->ns);
+		return;
+	}
+	for (Watermark *other = place; other < history->kept + FUUID_WATERMARKS; other++)
+	{
+		if (other->database == watermark->database)
+			other->newest = false;
+		if (other->newest == place->newest ? other->number < place->number : place->newest)
+			place = other;
+	}
+	*place = *watermark;
+	place->number = ++history->added;
+	history->last = place - history->kept;
+	if (watermark->xcnt > 0)
+		memcpy(fuuid_shared_running(history->last), running, watermark->xcnt * sizeof(TransactionId));
+}
+
+/*
+ * The greatest of this database and epoch that is right for a snapshot; 0: none.  Those
+ * of before a reset do not bound what is generated after it.
+ */
+static uint64
+find(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
+{
+	uint64		found_ns = 0;
+
+	for (uint32 i = 0; i < FUUID_WATERMARKS; i++)
+	{
+		const Watermark *other = &history->kept[i];
+
+		if (other->ns > found_ns && other->epoch == epoch && other->database == MyDatabaseId &&
+			is_right(other, fuuid_shared_running(i), snapshot))
+			found_ns = other->ns;
+	}
+	return found_ns;
+}
+
+/*
+ * Keep a watermark of this database, computed in that epoch, before "taken" was taken,
+ * and replace it by the greatest that is right for the snapshot, or by 0 where there is
+ * none.  False, and nothing was done, where the instance was reset since.
+ */
+bool
+fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, Snapshot snapshot)
+{
+	WatermarkHistory *history = &fuuid_shared->watermarks;
+	Watermark	added = {.ns = *watermark_ns, .epoch = epoch};
+	TransactionId *running = describe(&added, taken);
+	bool		right = is_right(&added, running, snapshot);
+	bool		counts;
+
+	LWLockAcquire(&history->lock, LW_EXCLUSIVE);
+	counts = fuuid_instance_epoch() == epoch;
+	if (counts)
+	{
+		/* Before the oldest goes. */
+		*watermark_ns = Max(right ? added.ns : 0, find(history, epoch, snapshot));
+		keep(history, &added, running);
+	}
+	LWLockRelease(&history->lock);
+	pfree(running);
+	return counts;
+}

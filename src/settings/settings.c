@@ -1,0 +1,314 @@
+/*
+ * settings.c
+ *	  The fast_uuid.* settings.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "access/parallel.h"
+#include "clock.h"
+#include "compat.h"
+#include "entropy/entropy.h"
+#include "miscadmin.h"
+#include "ordering/ordering.h"
+#include "settings/settings.h"
+#include "utils/guc_tables.h"
+#include "utils/memutils.h"
+
+/* What stands between the names in a list, or around them. */
+#define LIST_SEPARATORS ", \t\n\v\f\r\""
+
+static char *allowed_text;
+static char *seed_text;
+static int	ordering = FUUID_ORDERING_SESSION;
+static int	required_ordering = FUUID_ORDERING_SESSION;
+
+static const struct config_enum_entry ordering_options[] = {
+	{"session", FUUID_ORDERING_SESSION, false},
+	{"instance", FUUID_ORDERING_INSTANCE, false},
+	{"durable", FUUID_ORDERING_DURABLE, false},
+	{NULL, 0, false}
+};
+
+/*
+ * Read a list of sources as a set.  Returns NULL, or where in the list a name is
+ * that no source has.  Allocates no memory and does not fail, so that the assign
+ * hook can read the list as well.
+ */
+static const char *
+parse_sources(const char *list, uint32 *sources)
+{
+	const char *unknown = NULL;
+	size_t		len;
+
+	*sources = 0;
+	for (list += strspn(list, LIST_SEPARATORS); *list != '\0'; list += len + strspn(list + len, LIST_SEPARATORS))
+	{
+		int			index;
+
+		len = strcspn(list, LIST_SEPARATORS);
+		index = fuuid_entropy_lookup(list, len);
+		if (index >= 0)
+			*sources |= UINT32_C(1) << index;
+		else
+			unknown = list;
+	}
+	return unknown;
+}
+
+static bool
+allowed_valid(const char *text)
+{
+	uint32		sources;
+
+	return parse_sources(text, &sources) == NULL;
+}
+
+/*
+ * Check a list of sources.  A wrong one that was stored for a role or a database,
+ * by a session that had not loaded the library, is accepted: the server would go
+ * on without it, and a name that no source has allows nothing.
+ */
+static bool
+allowed_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
+{
+	uint32		sources;
+	const char *unknown = parse_sources(*newval, &sources);
+
+	if (unknown == NULL || (source >= PGC_S_GLOBAL && source <= PGC_S_DATABASE_USER))
+		return true;
+	GUC_check_errdetail("Unrecognized entropy source: \"%.*s\".", (int) strcspn(unknown, LIST_SEPARATORS), unknown);
+	GUC_check_errhint("Valid values are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
+	return false;
+}
+
+/*
+ * What is buffered from a source that is no longer allowed must not be used, so
+ * that calls need to look at the allowlist only when they refill.
+ */
+static void
+allowed_assign(const char *newval, void *extra pg_attribute_unused())
+{
+	(void) parse_sources(newval, &fuuid_allowed_sources);
+	fuuid_entropy_discard();
+}
+
+/*
+ * What was buffered under the old size or implementation is not handed out
+ * under the new one.
+ */
+static void
+buffer_size_assign(int newval pg_attribute_unused(), void *extra pg_attribute_unused())
+{
+	fuuid_entropy_discard();
+}
+
+static void
+vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused())
+{
+	fuuid_entropy_discard();
+}
+
+static bool
+ordering_valid(const char *text)
+{
+	for (const struct config_enum_entry *option = ordering_options; option->name != NULL; option++)
+		if (pg_strcasecmp(option->name, text) == 0)
+			return true;
+	return false;
+}
+
+/* The wider one of the two orders is in force. */
+static void
+ordering_assign(int newval, void *extra pg_attribute_unused())
+{
+	fuuid_ordering_set_scope(Max(newval, required_ordering));
+}
+
+static void
+required_ordering_assign(int newval, void *extra pg_attribute_unused())
+{
+	fuuid_ordering_set_scope(Max(newval, ordering));
+}
+
+/*
+ * The names of the sources, as the server lists them.
+ */
+static const struct config_enum_entry *
+source_options(void)
+{
+	static struct config_enum_entry options[FUUID_ENTROPY_COUNT + 1];
+
+	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
+		options[i] = (struct config_enum_entry) {fuuid_entropy_sources[i]->name, i, false};
+	return options;
+}
+
+static void
+define_source_settings(const char *all_sources)
+{
+	DefineCustomStringVariable("fast_uuid.allowed_sources",
+							   "Sets the entropy sources that may be used.",
+							   "A list of names. Any other source is refused, whether \"fast_uuid.source\" or an argument names it. "
+							   "This does not change \"fast_uuid.source\"; set that to an allowed source.",
+							   &allowed_text,
+							   all_sources,
+							   PGC_SUSET, GUC_LIST_INPUT | GUC_ALLOW_IN_PARALLEL,
+							   allowed_check, allowed_assign, NULL);
+
+	DefineCustomEnumVariable("fast_uuid.source",
+							 "Sets the entropy source of generated UUIDs.",
+							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
+							 "\"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
+							 &fuuid_source,
+							 fuuid_entropy_default(),
+							 source_options(),
+							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, NULL, NULL);
+
+	DefineCustomStringVariable("fast_uuid.seed",
+							   "Sets the 64-bit seed of \"xorshift128+\".",
+							   "For reproducible test data. Anyone who knows the seed knows the "
+							   "random bits, and two sessions with the same seed draw the same bits. A seed is "
+							   "accepted only from SET, not from a file, a database or a role. "
+							   "If it is empty, the generator is seeded from strong entropy.",
+							   &seed_text,
+							   "",
+							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | GUC_ALLOW_IN_PARALLEL,
+							   fuuid_seed_check, fuuid_seed_assign, NULL);
+}
+
+static void
+define_buffer_settings(void)
+{
+	DefineCustomIntVariable("fast_uuid.buffer_size",
+							"Sets the number of random bytes to fetch ahead from an entropy source.",
+							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, "
+							"and each further one is twice as large, up to this size. "
+							"0 disables the buffer, so that each UUID is a request to the source.",
+							&fuuid_buffer_size,
+							FUUID_BUFFER_SIZE_DEFAULT, 0, FUUID_BUFFER_SIZE_MAX,
+							PGC_USERSET, GUC_UNIT_BYTE | GUC_ALLOW_IN_PARALLEL,
+							NULL, buffer_size_assign, NULL);
+
+	DefineCustomBoolVariable("fast_uuid.vdso",
+							 "Enables calling getrandom through the kernel's vDSO.",
+							 "If this is off, or the kernel does not offer it there, \"getrandom\" makes a system call for every fetch.",
+							 &fuuid_vdso,
+							 true,
+							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, vdso_assign, NULL);
+}
+
+static void
+define_ordering_settings(void)
+{
+	DefineCustomEnumVariable("fast_uuid.required_ordering",
+							 "Sets the minimum order of generated UUIDs.",
+							 "The stronger of this and \"fast_uuid.ordering\" is in force. From the weakest to the strongest, "
+							 "the values are \"session\", \"instance\" and \"durable\".",
+							 &required_ordering,
+							 FUUID_ORDERING_SESSION,
+							 ordering_options,
+							 PGC_SUSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, required_ordering_assign, NULL);
+
+	DefineCustomEnumVariable("fast_uuid.ordering",
+							 "Sets the scope within which generated UUIDs are monotonic.",
+							 "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" "
+							 "or \"durable\"; before PostgreSQL 17 this requires fast_uuid in \"shared_preload_libraries\". "
+							 "\"durable\": in each database, also across restarts, crashes and failovers; this requires "
+							 "PostgreSQL 17 or later.",
+							 &ordering,
+							 FUUID_ORDERING_SESSION,
+							 ordering_options,
+							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
+							 NULL, ordering_assign, NULL);
+
+	DefineCustomIntVariable("fast_uuid.max_clock_lead",
+							"Sets how far the time in new UUIDs may be ahead of the clock.",
+							"After a backward step, new UUIDs continue from the latest one. An error is raised "
+							"if they would be ahead of the clock by more than this, and by at least a "
+							"millisecond. The same limit applies to fast_uuid_observe(). -1 disables the limit, "
+							"except for fast_uuid_observe(), where it means one second.",
+							&fuuid_max_clock_lead,
+							-1, -1, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS | GUC_ALLOW_IN_PARALLEL,
+							NULL, NULL, NULL);
+}
+
+/*
+ * The server's record of a setting; NULL where there is none.
+ */
+static const struct config_generic *
+find_setting(const char *name)
+{
+#ifdef FUUID_FIND_SETTING
+	return FUUID_FIND_SETTING(name);
+#else
+	struct config_generic **settings = get_guc_variables();
+
+	for (int i = GetNumConfigOptions() - 1; i >= 0; i--)
+		if (pg_strcasecmp(settings[i]->name, name) == 0)
+			return settings[i];
+	return NULL;
+#endif
+}
+
+/*
+ * A setting that protects others must be defined before any session begins: until then
+ * the server keeps an unchecked text in its place, which any user can change.  Raises an
+ * error where there is such a text, unless this is the start of the server; then an
+ * error where the text is wrong, which the server would drop with a warning.  A parallel
+ * worker gets its leader's setting, and generates nothing.
+ */
+static void
+check_protective(const char *name, bool (*valid) (const char *text))
+{
+	const struct config_generic *setting = find_setting(name);
+
+	if (setting == NULL || IsParallelWorker() ||
+		(setting->source == PGC_S_DEFAULT && setting->reset_source == PGC_S_DEFAULT && setting->stack == NULL))
+		return;
+	if (!process_shared_preload_libraries_in_progress)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("fast_uuid must be loaded via \"shared_preload_libraries\" to set \"%s\"", name),
+				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server, or remove the setting and reconnect.")));
+	if (!valid(GetConfigOption(name, false, false)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for parameter \"%s\": \"%s\"", name, GetConfigOption(name, false, false))));
+}
+
+/*
+ * Define the settings.
+ */
+void
+fuuid_settings_init(void)
+{
+	bool		exit_on_any_error = ExitOnAnyError;
+	const char *all_sources;
+
+	check_protective("fast_uuid.allowed_sources", allowed_valid);
+	check_protective("fast_uuid.required_ordering", ordering_valid);
+	all_sources = MemoryContextStrdup(TopMemoryContext, fuuid_entropy_names(FUUID_ENTROPY_ALL));
+
+	/*
+	 * The library cannot be loaded again once it has defined a setting.  So an
+	 * error ends the session here, and a cancel request has to wait.
+	 */
+	HOLD_INTERRUPTS();
+	ExitOnAnyError = true;
+
+	define_source_settings(all_sources);
+	define_buffer_settings();
+	define_ordering_settings();
+
+	/* A misspelt setting is refused from now on. */
+	MarkGUCPrefixReserved("fast_uuid");
+
+	ExitOnAnyError = exit_on_any_error;
+	RESUME_INTERRUPTS();
+}

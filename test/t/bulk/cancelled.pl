@@ -1,0 +1,88 @@
+# A cancel is answered soon, whatever is being generated or measured, and the session
+# goes on; so is the end of a session, and of the server.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use RawSession;
+use Watchdog;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my $prepared = 300;
+my $node     = PostgreSQL::Test::Cluster->new('cancel');
+$node->init;
+$node->append_conf('postgresql.conf', qq{
+shared_preload_libraries = 'fast_uuid'
+max_prepared_transactions = $prepared
+jit = off
+# An array that is generated without a buffer takes minutes.
+fast_uuid.source = 'urandom'
+fast_uuid.buffer_size = 0
+});
+$node->start;
+$node->safe_psql('postgres', q{
+CREATE EXTENSION fast_uuid;
+CREATE TABLE made (id uuid DEFAULT uuidv7_fast(), n bigint);
+});
+my $user = $node->safe_psql('postgres', 'SELECT current_user');
+
+sub session
+{
+	my $session = RawSession->connect($node, user => $user, database => 'postgres');
+	$session->query($_) foreach @_;
+	return $session;
+}
+
+my $many = 60_000_000;
+my %statements = (
+	'an array'             => "SELECT cardinality(uuidv7_fast_array($many))",
+	'a set'                => 'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000000000000) AS id) AS made',
+	'a set in FROM'        => 'SELECT count(*) FROM uuidv7_fast_set(1000000000000)',
+	'an insert of a set'   => 'INSERT INTO made (id) SELECT uuidv7_fast_set(1000000000000)',
+	'an insert of an array' => "INSERT INTO made (id) SELECT unnest(uuidv7_fast_array($many))",
+	'an insert by default' => 'INSERT INTO made (n) SELECT generate_series(1, 1000000000000)',
+	'a cursor'             => 'BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000000000000); MOVE ALL FROM c',
+	'a benchmark'          => 'SELECT count(*) FROM fast_uuid_benchmark(10000)');
+foreach my $ordering ('session', 'instance')
+{
+	my $session = session("SET fast_uuid.ordering = '$ordering'", 'SET fast_uuid.vdso = off');
+	check_cancel($node, "$ordering, $_", $session, $statements{$_}) foreach sort keys %statements;
+
+	# The benchmark measures with the vDSO first.
+	is($session->query('SHOW fast_uuid.vdso'), 'off', "$ordering: a benchmark that was cancelled leaves the settings as they were");
+	$session->quit;
+}
+
+# The watermark among many prepared transactions.
+$node->safe_psql('postgres', join ';', "SET fast_uuid.ordering = 'instance'",
+	map { ('BEGIN', "INSERT INTO made (n) VALUES ($_)", "PREPARE TRANSACTION 'p $_'") } 1 .. $prepared);
+my $session = session();
+my $held = within($node, 'the watermark', sub { $session->query('SELECT uuidv7_fast_watermark()') });
+check_cancel($node, 'the watermark', $session, 'SELECT count(uuidv7_fast_watermark()) FROM generate_series(1, 1000000000)');
+is($session->query('SELECT uuidv7_fast_watermark()'), $held, 'the prepared transactions hold the watermark back');
+$session->query("ROLLBACK PREPARED 'p $_'") foreach 1 .. $prepared;
+my $free = $session->query('SELECT uuidv7_fast_watermark()');
+cmp_ok($free, 'gt', $held, 'until all have ended');
+is($session->query("SELECT uuidv7_fast_timestamp('$free') > clock_timestamp() - interval '1 min'"), 't', 'then it goes with the clock');
+$session->quit;
+
+# The session ends, in the middle of an array; then the server.
+foreach my $end ('pg_terminate_backend', 'stop')
+{
+	$session = session();
+	my $pid = $session->query('SELECT pg_backend_pid()');
+	$session->send($statements{'an array'});
+	at_work($pid);
+	ok(!$session->has_answer, "$end: an array is being generated");
+	within($node, $end, sub { $end eq 'stop' ? $node->stop('fast') : $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)") });
+	within($node, "$end: the session ends", sub { $session->receive });
+	is(substr($session->{error}, 0, 5), '57P01', "$end: the session ends");
+}
+
+done_testing();

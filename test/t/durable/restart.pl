@@ -1,0 +1,323 @@
+# Durable order, step by step: across every end of a server's life while its clock
+# goes back, from every function that generates; the wait for the clock; the rules
+# of a backward step; the end of time; where there is none.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use DurableNode;
+use FakeClock;
+use Lives;
+
+require_fake_clock();
+
+if (!new_durable_node())
+{
+	my $refusal = qr/ERROR:  0A000: ordering "durable" requires PostgreSQL 17 or later\n.*HINT:  Lower "fast_uuid.ordering" and "fast_uuid.required_ordering" to "instance" or "session"/s;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
+	next_life('fast', 0);
+	refused("SELECT $_", $refusal, $_)
+	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()',
+	  'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	refused("RESET fast_uuid.ordering; SET fast_uuid.required_ordering = 'durable'; SELECT uuidv7_fast()", $refusal, 'required durable order');
+	is(outcome('SELECT uuidv7_fast_at(now()) IS NOT NULL'), 't', 'what has no order works');
+	is(stats('horizon IS NULL'), 't', 'there is no horizon');
+	$node->stop;
+	done_testing();
+	exit;
+}
+
+$node->safe_psql('postgres', q{
+CREATE ROLE nobody LOGIN;
+CREATE TABLE made (n bigserial, id uuid);
+CREATE FUNCTION one() RETURNS uuid LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast(); END';
+});
+
+# Every function, in sessions of every kind, is the first to generate in a life of
+# the server whose clock is an hour behind that of the life before.
+my @firsts = (
+	[ 'a UUID', 'SELECT uuidv7_fast()' ],
+	[ 'by argument', "SELECT uuidv7_fast('xorshift128+')" ],
+	[ 'shifted by nothing', "SELECT uuidv7_fast(interval '0')" ],
+	[ 'an array', 'SELECT unnest(uuidv7_fast_array(1000))' ],
+	[ 'a set', 'SELECT uuidv7_fast_set(1000)' ],
+	[ 'a cursor', 'BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000); FETCH 1 FROM c; FETCH ALL FROM c; COMMIT' ],
+	[ 'a READ ONLY transaction', 'BEGIN READ ONLY; SELECT uuidv7_fast(); COMMIT' ],
+	[ 'a SERIALIZABLE one', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; SELECT uuidv7_fast(); COMMIT' ],
+	[ 'a role without privileges', 'SET ROLE nobody; SET default_transaction_read_only = on; SELECT uuidv7_fast()' ],
+	[ 'a function', 'SELECT one()' ],
+	[ 'a transaction that is rolled back', 'BEGIN; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id; ROLLBACK' ],
+	[ 'one that fails', 'BEGIN; INSERT INTO made (id) SELECT uuidv7_fast_set(10) RETURNING id; SELECT 1 / 0; COMMIT' ],
+	[ 'one that is prepared', "BEGIN; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id; PREPARE TRANSACTION 'a'" ],
+	[ 'a subtransaction', 'BEGIN; SAVEPOINT a; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id; ROLLBACK TO a; SELECT uuidv7_fast(); COMMIT' ],
+	[ 'an observed UUID', 'SELECT fast_uuid_observe(uuidv7_fast_min(clock_timestamp())); SELECT uuidv7_fast()' ]);
+my @ways = ('fast', 'immediate', 'SIGKILL');
+exceed('the first life', ids('SELECT uuidv7_fast()'));
+foreach my $i (0 .. $#firsts)
+{
+	my ($name, $sql) = @{ $firsts[$i] };
+	my $way = $ways[ $i % @ways ];
+	next_life($way, 3600);
+	exceed("$way, then $name", ids($sql));
+}
+is(stats("horizon > uuidv7_fast_timestamp('$greatest{postgres}', true)"), 't', 'the horizon is beyond them');
+is(stats("clock_lead > '14 h'", 'instance'), 't', 'while the clock is hours behind');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'a'");
+
+# A transaction that has not ended when the server is killed.
+{
+	my $session = session();
+	my $id      = $session->query_safe('BEGIN; INSERT INTO made (id) VALUES (uuidv7_fast()) RETURNING id');
+	exceed('a transaction that a crash ends', $id);
+	next_life('SIGKILL', 3600);
+	exceed('after it', ids('SELECT uuidv7_fast()'));
+	is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), '0', 'its row is lost, its UUID counts');
+	$session->quit;
+}
+
+# Two sessions begin in a new life.  One is held up at the catalog in which the
+# horizon is found, and goes on after the other one has found it.
+next_life('fast', 3600);
+{
+	my ($late, $first) = (session(), session());
+	my $locker = $node->background_psql('postgres');
+	my $pid = $late->query_safe('SELECT pg_backend_pid()');
+	$first->query_safe('SELECT horizon FROM fast_uuid_stats()');
+	$locker->query_safe('BEGIN; LOCK TABLE pg_depend IN ACCESS EXCLUSIVE MODE');
+	begin_query($late, 'SELECT uuidv7_fast()');
+	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid")
+	  or BAIL_OUT('the session does not wait');
+	my $id = $first->query_safe('SELECT uuidv7_fast()');
+	$locker->query_safe('COMMIT');
+	my $late_id = $late->query('');
+	cmp_ok($late_id, 'gt', $greatest{postgres}, 'two sessions begin: the one that was held up is beyond all before');
+	exceed('two sessions begin', sort $id, $late_id);
+	$_->quit foreach $late, $first, $locker;
+}
+
+# Until half a second before the horizon nothing is written; from there on it is
+# moved before a UUID is returned.
+foreach my $way (@ways)
+{
+	my $horizon = stats('horizon');
+	exceed("$way, nearly half of the stride used", ids(observe("horizon - interval '501 ms'") . '; SELECT uuidv7_fast()'));
+	is(stats('horizon'), $horizon, "$way, nearly half of the stride used: nothing is written");
+	next_life($way, 3600);
+	exceed("$way, nearly half of the stride used, in the next life", ids('SELECT uuidv7_fast()'));
+
+	$horizon = stats('horizon');
+	exceed("$way, an array passes the half", ids(observe("horizon - interval '500.4 ms'") . '; SELECT unnest(uuidv7_fast_array(1000000))'));
+	is(stats("horizon > '$horizon'"), 't', "$way, an array passes the half: the horizon is moved");
+	next_life($way, 3600);
+	exceed("$way, an array passes the half, in the next life", ids('SELECT uuidv7_fast()'));
+
+	# Under instance order nothing is moved.
+	$horizon = stats('horizon');
+	ids("SET fast_uuid.ordering = 'instance'; " . observe("horizon - interval '200 us'"));
+	is(stats('horizon'), $horizon, "$way, an array passes the horizon: shortly before it");
+	exceed("$way, an array passes the horizon", ids('SELECT unnest(uuidv7_fast_array(1000000))'));
+	next_life($way, 3600);
+	exceed("$way, an array passes the horizon, in the next life", ids('SELECT uuidv7_fast_set(3)'));
+}
+
+# The setting that nobody evades; from here on the library is preloaded.
+$node->safe_psql('postgres', "ALTER SYSTEM SET $_") foreach "shared_preload_libraries = 'fast_uuid'", "fast_uuid.required_ordering = 'durable'";
+foreach my $way ('fast', 'SIGKILL')
+{
+	next_life($way, 3600);
+	exceed("$way, durable order is required, session order asked for", ids("SET ROLE nobody; SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast()"));
+}
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET fast_uuid.required_ordering');
+$node->reload;
+
+# A watermark that is a minute beyond the horizon.
+foreach my $way (@ways)
+{
+	ids("SET fast_uuid.ordering = 'instance'; " . observe("horizon + interval '1 min'"));
+	my ($watermark) = ids('SELECT uuidv7_fast_watermark()');
+	is(stats("horizon >= uuidv7_fast_timestamp('$watermark', true) + interval '0.5 s'"), 't', "$way, watermark: the horizon covers it");
+	exceed("$way, watermark", $watermark);
+	next_life($way, 3600);
+	exceed("$way, watermark, in the next life", ids('SELECT uuidv7_fast()'));
+	next_life($way, 3600);
+	exceed("$way, watermark, the first thing in a life", ids('SELECT uuidv7_fast_watermark()'));
+}
+
+# One in a database that has not generated yet, under an order that is ahead.
+foreach my $how ('ordering', 'required_ordering')
+{
+	local $database = $how;
+	$node->safe_psql('postgres', "CREATE DATABASE $how");
+	$node->safe_psql($how, "CREATE EXTENSION fast_uuid; ALTER DATABASE $how SET fast_uuid.$how = 'durable'");
+	ids("SET fast_uuid.ordering = 'instance'; " . observe("clock_timestamp() + interval '10 min'"));
+	is(stats('horizon IS NULL'), $how eq 'ordering' ? 't' : 'f', "$how: the database has generated only where it has to");
+	$greatest{$how} = $node->safe_psql($how, 'SELECT uuidv7_fast_watermark()');
+	is(stats("horizon >= uuidv7_fast_timestamp('$greatest{$how}', true)"), 't', "$how = durable, watermark: the horizon covers it");
+	next_life('SIGKILL', 3600);
+	exceed("$how = durable, watermark, in the next life", ids('SELECT uuidv7_fast()'));
+}
+
+# The rules of a backward step.
+my $too_far = qr/ERROR:  55000: embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"\n.*HINT:.*fast_uuid_reset_ordering\(\)/s;
+next_life('fast', 3600);
+exceed('backward step', ids('SELECT uuidv7_fast_set(10)'));
+is(stats("largest_clock_lead > '59 min'", 'instance'), 't', 'a clock that is behind the horizon: a lead');
+refused("SET fast_uuid.max_clock_lead = '1 h'; SELECT uuidv7_fast()", $too_far, 'beyond fast_uuid.max_clock_lead');
+next_life('fast', 3600);
+refused("SET fast_uuid.max_clock_lead = '1 h'; SELECT $_", $too_far, "beyond fast_uuid.max_clock_lead, in the next life, $_")
+  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+
+# The way out gives up the horizon as well.
+my $near = 'SELECT abs(extract(epoch FROM uuidv7_fast_timestamp(uuidv7_fast()) - clock_timestamp())) < 60';
+refused('SET ROLE nobody; SELECT fast_uuid_reset_ordering()', qr/ERROR:  42501: permission denied/, 'a reset by anybody');
+foreach my $way (@ways)
+{
+	is(outcome("SET fast_uuid.max_clock_lead = 0; SELECT fast_uuid_reset_ordering(); $near"), "\nt", "$way, a reset: the clock's time");
+	is(outcome("SET fast_uuid.max_clock_lead = 0; $near"), 't', "$way, a reset: for all sessions");
+	is(stats("horizon BETWEEN now() AND now() + interval '1 min'"), 't', "$way, a reset: the horizon is the clock's");
+	$greatest{postgres} = '';
+	exceed("$way, a reset", ids('SELECT uuidv7_fast()'));
+	next_life($way, 3600);
+	is(outcome("SET fast_uuid.max_clock_lead = '61 min'; SELECT uuidv7_fast_timestamp(uuidv7_fast()) < clock_timestamp() + interval '61 min'"),
+		't', "$way, a reset: the next life knows of nothing before it");
+	exceed("$way, a reset, in the next life", ids('SELECT uuidv7_fast()'));
+	ids(observe("horizon + interval '10 days'"));
+	next_life($way, 0);
+}
+
+# A session that knew of a later horizon before another one reset it.
+{
+	my $session = session();
+	$session->query_safe(observe("horizon + interval '1 day'"));
+	is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'a reset by another session');
+	$behind -= 60;
+	set_clock_offset($node, sprintf('%+d', -$behind));
+	$greatest{postgres} = $session->query_safe('SELECT uuidv7_fast()');
+	is(stats("horizon > uuidv7_fast_timestamp('$greatest{postgres}', true)"), 't', 'a reset by another session: the horizon is beyond the next UUID');
+	$session->quit;
+	next_life('SIGKILL', 3600);
+	exceed('a reset by another session, in the next life', ids('SELECT uuidv7_fast()'));
+	is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'the clock\'s time');
+}
+
+# After a quick restart it is the clock that is waited for.  This one stands still
+# where it is put, and the horizon is a second ahead of that.
+is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'the clock\'s time');
+my $still = time() + 100;
+my @waiting;
+
+sub wait_in_sessions
+{
+	foreach my $sql (@_)
+	{
+		my $session = session();
+		begin_query($session, $sql);
+		push @waiting, $session;
+	}
+	$node->poll_query_until('postgres', "SELECT count(*) >= 2 FROM pg_stat_activity WHERE wait_event = 'Extension'")
+	  or BAIL_OUT('nobody waits');
+	return;
+}
+
+freeze_clock_at($node, $still);
+exceed('wait', ids('SELECT uuidv7_fast()'));
+end_life($node, 'fast');
+freeze_clock_at($node, $still + 0.3);
+begin_life($node);
+wait_in_sessions('SELECT uuidv7_fast()', 'SELECT uuidv7_fast_set(3)');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+while (my $session = shift @waiting)
+{
+	is($session->query(''), '', 'wait, cancelled: no UUID');
+	like($session->{stderr}, qr/ERROR:  canceling statement due to user request/, 'wait, cancelled: the error');
+	$session->quit;
+}
+wait_in_sessions('SELECT uuidv7_fast()', 'SELECT uuidv7_fast_set(3)');
+freeze_clock_at($node, $still + 2);
+{
+	my @ids = sort map { split(/\n/, $_->query_safe('')) } @waiting;
+	$_->quit foreach @waiting;
+	is(scalar(@ids), 4, 'wait: every session goes on');
+	exceed('wait', @ids);
+	is(stats("largest_clock_lead < '1 ms'", 'instance'), 't', 'wait: never ahead of the clock');
+}
+
+# One that runs, and statements that may take less than what is missing.  (While
+# libfaketime waits, PostgreSQL's timeouts are those of the true time.)
+$behind = 0;
+next_life('fast', 0);
+$node->safe_psql('postgres', 'CREATE DATABASE template');
+$node->safe_psql('template', 'CREATE EXTENSION fast_uuid');
+{
+	local $database = 'hurried';
+	my $almost_a_second_ahead = "SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 950000)";
+	my ($out, $err) = ('', '');
+	foreach (1 .. 20)
+	{
+		$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS hurried');
+		$node->safe_psql('postgres', 'CREATE DATABASE hurried TEMPLATE template');
+		($out, $err) = run("$almost_a_second_ahead; SET statement_timeout = '10 ms'; SELECT uuidv7_fast()");
+		last if $err ne '';
+	}
+	like($err, qr/ERROR:  57014: canceling statement due to statement timeout/, 'wait: ended by statement_timeout');
+	unlike($out, qr/-/, 'wait: ended by statement_timeout: no UUID');
+	my $horizon = stats('horizon');
+	is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) BETWEEN '$horizon' AND clock_timestamp()"), 't', 'wait: otherwise to the end');
+
+	# As far as an observed UUID can have put it.
+	$node->safe_psql('postgres', 'DROP DATABASE hurried');
+	$node->safe_psql('postgres', 'CREATE DATABASE hurried TEMPLATE template');
+	is(outcome("SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 1900000) IS NULL;"
+			. ' SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) <= clock_timestamp()'), "f\nt", 'wait: for almost two seconds too');
+}
+
+$node->stop;
+
+# The end of time, in the year 2554.
+{
+	local $node   = PostgreSQL::Test::Cluster->new('end');
+	local $behind = 0;
+	my $end   = 18_446_744_073;
+	my $range = qr/ERROR:  22008: time out of range for a generated UUID/;
+	my $too_far_ahead = qr/ERROR:  55000: horizon of ordering "durable" is too far ahead of the clock/;
+	$database = 'postgres';
+	$node->init;
+	freeze_clock_at($node, $end - 10);
+	begin_life($node);
+	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+	$greatest{postgres} = '';
+	exceed('ten seconds before the end', ids('SELECT uuidv7_fast_set(10)'));
+	my $horizon = stats('horizon');
+	foreach my $seconds (-1.5, -0.5, 0.5)
+	{
+		freeze_clock_at($node, $end + $seconds);
+		refused("SELECT $_", $range, "$seconds s from the end, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+		is($node->safe_psql('postgres', 'SELECT last_value FROM fast_uuid_horizon'),
+			$node->safe_psql('postgres', "SELECT (extract(epoch FROM timestamptz '$horizon') * 1000000)::bigint"), "$seconds s from the end: nothing is written");
+	}
+	end_life($node, 'SIGKILL');
+	freeze_clock_at($node, $end - 3600);
+	begin_life($node);
+	exceed('the clock returned, in the next life', ids('SELECT uuidv7_fast()'));
+
+	# A horizon that no clock has brought about; in nanoseconds the second one is 384
+	# of 65 bits.
+	foreach my $us ('9223372036854775807', '18446744073709552', $end . '000000', ($end - 1) . '000000')
+	{
+		end_life($node, 'fast');
+		set_clock_offset($node, '+0');
+		begin_life($node);
+		$node->safe_psql('postgres', "SELECT setval('fast_uuid_horizon', $us)");
+		refused("SELECT $_", $too_far_ahead, "a horizon of $us, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
+		is($node->safe_psql('postgres', 'SELECT last_value FROM fast_uuid_horizon'), $us, "a horizon of $us: is kept");
+		is(outcome("SET fast_uuid.ordering = 'instance'; $near"), 't', "a horizon of $us: harms no other order");
+		is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", "a horizon of $us: a reset leads out");
+	}
+	$node->stop;
+}
+done_testing();

@@ -1,0 +1,102 @@
+# Every script answers --help, and refuses what it does not know in one sentence, before
+# it begins anything.
+
+use strict;
+use warnings;
+
+use lib 'test/perl';
+use Cwd qw(getcwd);
+use PostgreSQL::Test::Utils;
+use Scripts;
+use Test::More;
+
+# All that a script could begin with: it is noted, and fails.
+my $commands = PostgreSQL::Test::Utils::tempdir();
+my $home     = PostgreSQL::Test::Utils::tempdir();
+my $links    = PostgreSQL::Test::Utils::tempdir();
+my $begun    = "$commands/begun";
+instead($commands, $_, qq{echo "$_ \$*" >>$begun; exit 99})
+  foreach qw(apt-get apt-cache dpkg dpkg-query sudo runuser debootstrap unshare mktemp mkdir make tar rm
+  pg_virtualenv python3 pip npm mvn go);
+
+# Run a script that should begin nothing.
+sub answer
+{
+	my ($name, $variables, @command) = @_;
+	my ($status, $out, $err) = run_script($commands, { HOME => $home, TMPDIR => $home, %$variables }, @command);
+	is(-e $begun ? slurp_file($begun) : '', '', "$name: nothing is begun");
+	unlink $begun;
+	return ($status, $out, $err);
+}
+
+# It names what is wrong and where help is, in its own words.
+sub check_refused
+{
+	my ($name, $named, $variables, $script, @arguments) = @_;
+	my ($status, $out, $err) = answer($name, $variables, $script, @arguments);
+	cmp_ok($status, '>', 0, "$name: refused");
+	cmp_ok($status, '<=', 2, "$name: by the script itself");
+	is($out, '', "$name: nothing but the complaint");
+	like($err, qr/\A\Q$script\E: .*\Q$named\E.*\n(?:.+\n)?.*\Q$script\E --help.*\n\z/, "$name: named, and help is");
+	unlike($err, qr/line \d+:|Traceback/, "$name: in words for a user");
+	return;
+}
+
+my @scripts = grep { -x } glob('script/*');
+cmp_ok(scalar(@scripts), '>', 10, 'the scripts are there');
+
+foreach my $script (@scripts)
+{
+	my ($status, $help, $err) = answer("$script --help", {}, $script, '--help');
+	is("$status $err", '0 ', "$script --help: answered");
+	like(slurp_file($script), qr/\A#!.*\n\Q@{[ $help =~ s{^(?=.)}{# }mgr =~ s{^$}{#}mgr ]}\E\n/,
+		"$script --help: the comment at its head");
+	my ($first) = (answer("$script --help among others", {}, $script, '--help', '--offlin'));
+	is($first, 0, "$script --help: answered first");
+	symlink(getcwd() . "/$script", "$links/a link") or die "symlink: $!";
+	foreach my $way ([ 'through a symbolic link', {}, "$links/a link" ], [ 'with CDPATH', { CDPATH => '.:/' }, $script ])
+	{
+		my ($name, $variables, $called) = @$way;
+		my ($found, $same, $complaint) = answer("$script $name", $variables, $called, '--help');
+		is("$found $complaint$same", "0 $help", "$script $name: the same");
+	}
+	unlink "$links/a link";
+
+	check_refused("$script, a wrong word", '"wrong_word"', {}, $script, 'wrong_word');
+	check_refused("$script, a wrong option", '"--offlin"', {}, $script, '--offlin');
+	check_refused("$script, an empty word", '""', {}, $script, '');
+	foreach my $version ('abc', '14', '1.5')
+	{
+		check_refused("$script, version $version", "PG_VERSION=$version", { PG_VERSION => $version }, $script);
+	}
+
+	# What its help says of options with values.
+	while ($help =~ /^ +(--[a-z-]+) ([A-Z]+)\b/mg)
+	{
+		my ($option, $value) = ($1, $2);
+		check_refused("$script $option", $option, {}, $script, $option);
+		check_refused("$script $option=", $option, {}, $script, "$option=");
+		check_refused("$script $option --help", $option, {}, $script, $option, '--help');
+		next unless $value eq 'N';
+		foreach my $wrong ('many', '-1', '1x', '99999999999999999999', $option eq '--seed' ? () : '0')
+		{
+			check_refused("$script $option $wrong", $option, {}, $script, $option, $wrong);
+			check_refused("$script $option=$wrong", $option, {}, $script, "$option=$wrong");
+		}
+	}
+}
+
+foreach my $seconds ('x', '0', '1.5', '-3')
+{
+	check_refused("script/load for $seconds seconds", 'SECONDS_PER_SOURCE', { SECONDS_PER_SOURCE => $seconds }, 'script/load');
+}
+check_refused('script/analyze without an instrument', 'ubsan, valgrind, coverage or profile', {}, 'script/analyze');
+check_refused('script/mutants of no such file', '/no/such/file', {}, 'script/mutants', '--written', '/no/such/file');
+check_refused('script/test --packages with a value', '--packages', {}, 'script/test', '--packages=yes');
+
+is(join(' ', glob("$home/*")), '', 'nothing is written to the home or the temporary directory');
+
+# The test would see a script that begins: apt-get is asked.
+my ($status) = run_script($commands, { HOME => $home }, 'script/demo');
+ok(-e $begun, 'a script that is not stopped begins');
+done_testing();

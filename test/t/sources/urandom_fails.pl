@@ -1,0 +1,56 @@
+# /dev/urandom fails in a living session: missing, no device, not to be opened,
+# ending, or failing while it is read.
+
+use strict;
+use warnings;
+
+use Errno qw(EACCES EINTR EIO);
+use POSIX qw(mkfifo);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use Faults;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my $node       = start_faulty_node('urandom', preload => 1);
+my $device     = '"/dev/urandom"';
+my $no_device  = "$device is not a character device.";
+my $plain_file = $node->basedir . '/plain_file';
+my $pipe       = $node->basedir . '/pipe';
+mkfifo($pipe, 0600) or BAIL_OUT("could not make a pipe: $!");
+append_to_file($plain_file, join('', map { chr(32 + $_ % 95) } 1 .. 100_000));
+
+sub check
+{
+	my ($name, $fault, $why) = @_;
+	check_failing(
+		$node, $name,
+		source => 'urandom',
+		start  => "inject_fault('$fault')",
+		stop   => "inject_fault('')",
+		why    => $why);
+	return;
+}
+
+check('missing', "path $plain_file.missing", "Opening $device failed: No such file or directory.");
+check('a plain file', "path $plain_file", $no_device);
+check('a folder', 'path ' . $node->basedir, $no_device);
+check('a pipe', "path $pipe", $no_device);
+check('unreadable', 'open ' . EACCES, "Opening $device failed: Permission denied.");
+check('another device', 'path /dev/zero', "$device is not the kernel's random device.");
+check('an end', 'read end', "$device returned no data.");
+check('an input error', 'read ' . EIO, "Reading $device failed: Input/output error.");
+check('an input error after 3 bytes', 'read part', "Reading $device failed: Input/output error.");
+check('interrupted for ever', 'read ' . EINTR, "Reading $device failed: Interrupted system call.");
+check('no lookup of what was opened', 'fstat ' . EIO, "Looking up $device failed: Input/output error.");
+
+# What is no fault.
+my $session = session_of($node, "SET fast_uuid.buffer_size = 4096; SELECT inject_fault('read short')");
+check_working($session, 'urandom', 'reads of 3 bytes, some of them interrupted, are continued');
+$session->quit;
+
+stop_faulty_node($node);
+done_testing();

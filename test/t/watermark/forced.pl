@@ -1,0 +1,310 @@
+# Interleavings of the watermark and of durable order whose windows are
+# nanoseconds, forced: a test build holds up a session between two steps
+# (test/modules/test_points.c), until others have done theirs.
+
+use strict;
+use warnings;
+
+use Cwd;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use KnownClock;
+use RawSession;
+use Watchdog;
+
+delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
+
+my $build = PostgreSQL::Test::Utils::tempdir() . '/build';
+mkdir $build or die "could not create $build: $!";
+system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
+system_or_bail('make', '-s', '-C', $build, 'clean', 'PG_CONFIG=pg_config');
+system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'TEST_POINTS=yes', 'PG_CONFIG=pg_config');
+my $modules = getcwd() . '/test/modules';
+
+# The extension's functions become those of the test build, which needs the points
+# to be there; the library that is installed is not loaded any more.
+my $node = PostgreSQL::Test::Cluster->new('forced');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', qq{
+CREATE EXTENSION fast_uuid;
+UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid';
+CREATE TABLE made (id uuid DEFAULT uuidv7_fast());
+});
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $user    = $node->safe_psql('postgres', 'SELECT current_user');
+$node->append_conf('postgresql.conf', qq{
+shared_preload_libraries = '$modules/test_points} . ($version < 170000 ? ", $build/fast_uuid" : '') . qq{'
+fast_uuid.ordering = 'instance'
+autovacuum = off
+});
+
+sub restart_with
+{
+	my ($settings, $start) = @_;
+	$node->append_conf('postgresql.conf', $settings);
+	$node->stop;
+	$start ? $start->() : $node->start;
+	return;
+}
+
+sub session
+{
+	my $session = RawSession->connect($node, user => $user, database => 'postgres');
+	BAIL_OUT("no session: $session->{error}") if $session->{error} ne '';
+	$session->{pid} = run_in($session, 'SELECT pg_backend_pid()');
+	return $session;
+}
+
+sub receive
+{
+	my ($session) = @_;
+	my $rows = $session->receive;
+	BAIL_OUT($session->{error}) if $session->{error} ne '';
+	return $rows;
+}
+
+sub run_in
+{
+	my ($session, $sql) = @_;
+	$session->send($sql);
+	return receive($session);
+}
+
+sub watermark
+{
+	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
+}
+
+sub point
+{
+	my ($name) = @_;
+	return $node->data_dir . "/test_point.$name";
+}
+
+# Let a session run a statement, and go no further than the point.
+sub hold
+{
+	my ($session, $name, $sql) = @_;
+	append_to_file(point("$name.new"), $session->{pid});
+	rename(point("$name.new"), point($name)) or die "could not rename: $!";
+	$session->send($sql);
+	wait_until("$name is reached", sub { -e point("$name.reached") });
+	return;
+}
+
+sub let_go
+{
+	my ($name) = @_;
+	unlink point($name) or die "could not remove: $!";
+	return;
+}
+
+my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
+
+restart_with("max_prepared_transactions = 5\n");
+{
+	my ($writer, $other) = (session(), session());
+
+	run_in($writer, 'BEGIN');
+	hold($writer, 'reserved', $insert);
+	my $first = watermark();
+	my $value = run_in($other, 'SELECT uuidv7_fast()');
+	my $second = watermark();
+	let_go('reserved');
+	my $id = receive($writer);
+	cmp_ok($value, 'gt', $id, 'a writer stands after its exchange: others generate beyond');
+	cmp_ok($first,  'le', $id, 'a writer stands after its exchange: the watermark is not beyond its value');
+	cmp_ok($second, 'le', $id, 'nor later');
+	hold($writer, 'clearing', 'COMMIT');
+	is(run_in($other, "SELECT count(*) FROM made WHERE id = '$id'"), '1', 'it has committed');
+	cmp_ok(watermark(), 'le', $id, 'and holds the watermark back');
+	is(run_in($other, "SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'instance'"), $writer->{pid}, 'as the statistics tell');
+	let_go('clearing');
+	receive($writer);
+	cmp_ok(watermark(), 'gt', $value, 'until it has cleared what it had published');
+
+	# Between the latest value and the transactions, or between those and the snapshot, a
+	# writer commits of which the statement's own snapshot does not know.
+	foreach my $point ('watermark', 'in_flight_read')
+	{
+		run_in($writer, 'BEGIN');
+		$id = run_in($writer, $insert);
+		hold($other, $point, 'SELECT uuidv7_fast_watermark()');
+		run_in($writer, 'COMMIT');
+		let_go($point);
+		cmp_ok(receive($other), 'le', $id, "a writer commits while a reader stands at $point: its watermark is not beyond a row that it does not see");
+		cmp_ok(watermark(), 'gt', $id, 'the next one is');
+	}
+
+	# What it has made sure of, under durable order by the horizon, is its own; a later one
+	# that another session was given meanwhile is not.
+	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
+	$first = watermark();
+	run_in($writer, 'CREATE TABLE something ()');
+	let_go('watermark');
+	cmp_ok(receive($other), 'lt', $first, 'a transaction ends while a reader stands, and another one was quicker: its watermark is not the later one');
+
+	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
+	run_in($writer, 'BEGIN');
+	$id = run_in($writer, $insert);
+	let_go('watermark');
+	cmp_ok(receive($other), 'le', $id,
+		'a writer generates between the latest value and the transactions of a reader: its watermark is not beyond that');
+	cmp_ok(watermark(), 'le', $id, 'nor the next');
+
+	# Between the transactions and the locks of those that are prepared.
+	hold($other, 'in_flight_read', 'SELECT uuidv7_fast_watermark()');
+	run_in($writer, "PREPARE TRANSACTION 'it'");
+	let_go('in_flight_read');
+	cmp_ok(receive($other), 'le', $id, 'a writer prepares between the transactions and the locks of a reader: the watermark is not beyond its value');
+	run_in($writer, "COMMIT PREPARED 'it'");
+	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
+
+	# The instance leads the clock, by a UUID that is observed, until the reset.  Two
+	# transactions publish the same nanosecond, and both are prepared.
+	run_in($other, q{SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))});
+	run_in($_, "BEGIN; SET LOCAL lock_timeout = '10 s'") foreach $writer, $other;
+	hold($writer, 'published', $insert);
+	$id = run_in($other, $insert);
+	let_go('published');
+	cmp_ok(receive($writer), 'gt', $id, 'a writer has published, and another one exchanges first: its value is greater');
+	run_in($_, "PREPARE TRANSACTION '$_->{pid}'") foreach $writer, $other;
+	foreach my $prepared ($writer, $other)
+	{
+		cmp_ok(watermark(), 'le', $id, 'both are prepared: the watermark is not beyond their values');
+		run_in($prepared, "COMMIT PREPARED '$prepared->{pid}'");
+	}
+	cmp_ok(watermark(), 'gt', $id, 'until both are finished');
+
+	hold($other, 'in_flight_read', 'SELECT uuidv7_fast_watermark()');
+	run_in($writer, 'SELECT fast_uuid_reset_ordering()');
+	let_go('in_flight_read');
+	my $watermark = receive($other);
+	cmp_ok($watermark, 'le', run_in($writer, 'SELECT uuidv7_fast()'), 'a reset between the transactions and the watermark of a reader: it is not beyond what comes later');
+
+	# What is counted too early is taken for finished.
+	run_in($writer, 'BEGIN');
+	$id = run_in($writer, $insert);
+	hold($writer, 'preparing', "PREPARE TRANSACTION 'it'");
+	cmp_ok(watermark(), 'le', $id, 'a writer stands in PREPARE TRANSACTION: the watermark is not beyond its value');
+	let_go('preparing');
+	receive($writer);
+	cmp_ok(watermark(), 'le', $id, 'nor when it is prepared');
+	run_in($writer, "ROLLBACK PREPARED 'it'");
+	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
+	$_->quit foreach $writer, $other;
+}
+
+# A session that has read a clock which is a year ahead, and has not entered the order
+# yet, while the clock is corrected and the instance reset.
+SKIP:
+{
+	skip 'needs Linux', 1 unless $^O eq 'linux';
+	my $now = 1_800_000_000_000_000_000;
+	my $clock;
+	restart_with('', sub { $clock = KnownClock->new($node); $clock->put($now + 365 * 86400 * 1_000_000_000) });
+
+	my $bound = $node->safe_psql('postgres', "SELECT uuidv7_fast_max(to_timestamp($now / 1000000000 + 1))");
+	my $observe = 'SELECT fast_uuid_observe(uuidv7_fast_min(to_timestamp(%s)))';
+	foreach my $case ([ 'entering', 'SELECT uuidv7_fast()', '' ], [ 'entering', $observe, qr/^22023 UUID is too far ahead/ ], [ 'raised', $observe, '' ])
+	{
+		my ($point, $call, $error) = @$case;
+		my $name = "$point, $call";
+		$clock->put($now + 365 * 86400 * 1_000_000_000);
+		my ($late, $dba) = (session(), session());
+		run_in($dba, 'SELECT uuidv7_fast()');
+		hold($late, $point, sprintf($call, $now / 1_000_000_000 + 365 * 86400));
+		$clock->put($now);
+		run_in($dba, 'SELECT fast_uuid_reset_ordering()');
+		let_go($point);
+		my $id = $late->receive;
+		like($late->{error}, $error || qr/^$/, "$name: " . ($error ? 'refused by the clock of after the reset' : 'no error'));
+		$id = run_in($late, 'SELECT uuidv7_fast()') if $id !~ /-/;
+		cmp_ok($id, 'lt', $bound, "$name: the time from before a reset does not count after it");
+		cmp_ok(run_in($dba, 'SELECT uuidv7_fast()'), 'lt', $bound, "$name: nor for the other sessions");
+		$_->quit foreach $late, $dba;
+	}
+}
+
+SKIP:
+{
+	skip 'durable order requires PostgreSQL 17', 1 if $version < 170000;
+	skip 'needs Linux', 1 unless $^O eq 'linux';
+	my $clock;
+	restart_with("fast_uuid.ordering = 'durable'\n", sub { $clock = KnownClock->new($node); $clock->put(1_800_000_000_000_000_000) });
+
+	my ($first, $second) = (session(), session());
+	my $latest = run_in($first, 'SELECT uuidv7_fast()');
+	run_in($second, 'SELECT uuidv7_fast()');
+
+	# Half a second before it is reached the horizon is moved ahead by one of them; the
+	# others do without.
+	$clock->step(600_000_000);
+	hold($first, 'horizon_written', 'SELECT uuidv7_fast()');
+	$second->send('SELECT uuidv7_fast()');
+	my $id = $second->receive;
+	is($second->{error}, '', 'a session moves the horizon ahead of time: another one does not wait');
+	cmp_ok($id, 'gt', $latest, 'and goes on');
+	let_go('horizon_written');
+	$latest = receive($first);
+	cmp_ok($latest, 'lt', $id, 'the first one has its value from before');
+	$latest = $id;
+	foreach my $point ('horizon_written', 'horizon_read')
+	{
+		my $where = $point eq 'horizon_written' ? 'written the horizon, and not flushed it' : 'read the horizon, and not moved it';
+		$clock->step(3600 * 1_000_000_000);
+		hold($first, $point, 'SELECT uuidv7_fast()');
+		$second->send('SELECT uuidv7_fast()');
+		wait_until(
+			'the other session waits, or has an answer',
+			sub {
+				$second->has_answer
+				  || $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $second->{pid}") =~ /^Buffer/;
+			});
+		ok(!$second->has_answer, "a session has $where: another one that needs it gets no value");
+		ok(!$first->has_answer, 'nor does the first');
+		let_go($point);
+		my @ids = sort(receive($first), receive($second));
+		ok($ids[0] gt $latest && $ids[1] gt $ids[0], 'both get theirs afterwards');
+		$latest = $ids[1];
+	}
+	$_->quit foreach $first, $second;
+
+	# The horizon is moved to another schema while a session that looks for it knows the old
+	# one.
+	$first = session();
+	hold($first, 'horizon_schema', 'SELECT uuidv7_fast()');
+	$node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; ALTER EXTENSION fast_uuid SET SCHEMA elsewhere');
+	let_go('horizon_schema');
+	cmp_ok(receive($first), 'gt', $latest, 'the horizon is in another schema meanwhile: it is found');
+	$node->safe_psql('postgres', 'ALTER EXTENSION fast_uuid SET SCHEMA public');
+	$first->quit;
+
+	# A watermark whose horizon is being flushed, while time goes on in another database: it
+	# is not beyond that horizon, which is what a crash leaves.
+	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	$node->safe_psql('other', "CREATE EXTENSION fast_uuid; UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid'");
+	my $reader = session();
+	my $elsewhere = RawSession->connect($node, user => $user, database => 'other');
+	run_in($elsewhere, "SET fast_uuid.ordering = 'instance'");
+	run_in($reader, 'SELECT uuidv7_fast_watermark()');
+	$clock->step(2_000_000_000);
+	hold($reader, 'horizon_written', 'SELECT uuidv7_fast_watermark()');
+	$clock->step(3_000_000_000);
+	run_in($elsewhere, 'SELECT uuidv7_fast_watermark()');
+	let_go('horizon_written');
+	my $watermark = receive($reader);
+	is(run_in($reader, "SELECT uuidv7_fast_timestamp('$watermark', true) <= horizon FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
+		'a watermark that had to wait for its horizon is not beyond it');
+	$_->quit foreach $reader, $elsewhere;
+	$node->stop('immediate');
+	$clock = KnownClock->new($node);
+	$clock->put(1_800_000_000_000_000_000 - 600_000_000_000);
+	cmp_ok($node->safe_psql('postgres', 'SELECT uuidv7_fast()'), 'ge', $watermark, 'nor is it after a crash, with the clock back');
+}
+$node->stop;
+done_testing();

@@ -1,0 +1,89 @@
+# The watermark's protocol, explored in a model.  In every interleaving of the
+# configurations below each id under a returned watermark is of a transaction that had
+# completed for the snapshot of the statement that asked; and no id generated later is
+# under it.  Each of the mistakes below breaks that.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use lib 'test/perl';
+use WatermarkModel;
+use StateSearch;
+
+# A writer has so many transactions of up to so many ids.  A reader makes so many calls,
+# each in a snapshot of its own or in that of the call before; or one that writes reads
+# in that writer's session.  The clock's readings are above all that a reset leaves as
+# the latest id.
+my %configurations = (
+	'two writers' => {
+		writers => [ { transactions => 1, ids => 2 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 2 } ] },
+	'two readers' => {
+		writers => [ { transactions => 1, ids => 1 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 1 }, { calls => 1 } ],
+		clock => [1] },
+	'a reader that writes' => {
+		writers => [ { transactions => 1, ids => 1 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 1, writes => 1 }, { calls => 1 } ] },
+	'more calls than are kept' => {
+		writers => [ { transactions => 3, ids => 1 } ],
+		readers => [ { calls => 4 } ] },
+	'prepared, one after the other' => {
+		writers => [ { transactions => 2, ids => 1, prepares => 1 } ],
+		readers => [ { calls => 2 } ] },
+	'prepared, beside a writer' => {
+		writers => [ { transactions => 1, ids => 1, prepares => 1 }, { transactions => 1, ids => 1 } ],
+		readers => [ { calls => 1 } ] },
+	'prepared, with a restart' => {
+		writers => [ { transactions => 1, ids => 1, prepares => 1 } ],
+		readers => [ { calls => 2 } ],
+		restart => 1 },
+	'a reset' => {
+		writers => [ { transactions => 2, ids => 2 } ],
+		readers => [ { calls => 2 } ],
+		reset => 1,
+		clock => [ 5, 8 ] });
+
+# The mistake, the configuration that shows it, and what it changes in the protocol.
+my @mutations = (
+	[ 'publishes after the exchange', 'two writers', generate => [qw(exchange publish)] ],
+	[ 'clears before the commit is visible', 'two writers', commit => [qw(clear complete)] ],
+	[ 'does not clear', 'two writers', commit => [qw(complete)] ],
+	[ 'the reader reads the slots before the latest id', 'two writers', read => [qw(epoch slots raise snapshot decide)] ],
+	[ 'the reader does not raise the latest id to the clock', 'two writers', raises => 0 ],
+
+	[ 'the reader takes its snapshot before it reads the slots', 'two writers', read => [qw(epoch raise snapshot slots decide)] ],
+	[ 'the reader does not compare its snapshot with the one of the statement', 'two writers', compares_own => 0 ],
+	[ 'of snapshots only xmax is compared', 'two writers', compares => 'xmax' ],
+	[ 'of snapshots only who was running is compared', 'two writers', compares => 'running' ],
+	[ 'the snapshot of a watermark that was kept is not compared', 'two writers', compares_kept => 0 ],
+
+	[ 'the lock is taken after the slot is cleared', 'prepared, with a restart',
+		prepare => [qw(clear lock count prepare)] ],
+	[ 'the generation is incremented before the lock is taken', 'prepared, with a restart',
+		prepare => [qw(count lock prepare clear)] ],
+	[ 'the generation is incremented after the slot is cleared', 'prepared, with a restart',
+		prepare => [qw(lock prepare clear count)] ],
+	[ 'the lock is released before the commit is visible', 'prepared, with a restart',
+		finish => [qw(release complete)] ],
+	[ 'the reader scans the locks before it reads the slots', 'prepared, with a restart',
+		read => [qw(epoch raise generation compare scan note slots snapshot decide)] ],
+	[ 'the reader reads the generation before the slots', 'prepared, with a restart',
+		read => [qw(epoch raise generation slots compare scan note snapshot decide)] ],
+	[ 'the reader takes its snapshot before it reads the generation', 'prepared, with a restart',
+		read => [qw(epoch raise slots snapshot generation compare scan note decide)] ],
+	[ 'the reader takes its snapshot before it scans the locks', 'prepared, with a restart',
+		read => [qw(epoch raise slots generation snapshot compare scan note decide)] ],
+	[ 'the reader notes the generation as it is after the scan', 'prepared, with a restart', notes_generation => 'latest' ],
+	[ 'no scan is due after a restart', 'prepared, with a restart', none_as_of => 1 ],
+
+	[ 'does not publish a smaller value after a reset', 'a reset', republishes => 0 ],
+	[ 'what is kept of before a reset is found', 'a reset', kept_with_epoch => 0 ],
+	[ 'the reader reads the epoch after the latest id', 'a reset', read => [qw(raise epoch slots snapshot decide)] ],
+	[ 'the reader does not look at the epoch again', 'a reset', looks_again => 0 ]);
+
+check_model(\&explore, \%configurations, @mutations);
+
+done_testing();

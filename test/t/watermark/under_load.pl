@@ -1,0 +1,362 @@
+# The watermark under fire: 12 sessions write into a table in every way, while readers
+# follow it, each by one statement of its kind, and one naively, by the greatest id it
+# has seen.  In the second half the clock jumps back and forth.  The readers by the
+# watermark see each committed row exactly once, in ascending order; the naive one
+# misses rows.
+#
+# FAST_UUID_FIRE_SECONDS: for how long they write (20).
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep clock_gettime CLOCK_MONOTONIC);
+
+use lib 'test/perl';
+use FakeClock;
+use FeedWriters;
+
+my $seconds = $ENV{FAST_UUID_FIRE_SECONDS} // 20;
+my $writers = 12;
+my $dir  = PostgreSQL::Test::Utils::tempdir();
+my $stop = "$dir/stop";
+
+# A commit waits for others before it is flushed, and so stands between "begun"
+# and "visible" for a while.
+my $node = PostgreSQL::Test::Cluster->new('fire');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+fast_uuid.ordering = 'instance'
+max_connections = 60
+max_prepared_transactions = 60
+max_worker_processes = 40
+max_parallel_workers = 32
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+min_parallel_table_scan_size = 0
+fsync = on
+commit_delay = 2000
+commit_siblings = 1
+work_mem = '64MB'
+jit = off
+});
+fake_clock_installed() ? start_with_fake_clock($node) : $node->start;
+my $durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+if (!$durable)
+{
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
+	$node->stop;
+	fake_clock_installed() ? start_with_fake_clock($node) : $node->start;
+}
+$node->safe_psql('postgres', q{
+CREATE EXTENSION fast_uuid;
+CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), way text);
+
+-- A row that is written when the transaction commits, or prepares.
+CREATE TABLE late ();
+CREATE FUNCTION write_late() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO followed (way) VALUES ('deferred trigger');
+	RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION write_late();
+
+CREATE PROCEDURE write_and_commit(transactions int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1..transactions LOOP
+		INSERT INTO followed (way) VALUES ('procedure');
+		PERFORM count(*) FROM generate_series(1, (random() * 20000)::int);
+		INSERT INTO followed (way) SELECT 'procedure' FROM generate_series(1, 3);
+		IF random() < 0.8 THEN
+			COMMIT;
+		ELSE
+			ROLLBACK;
+		END IF;
+	END LOOP;
+END $$;
+
+CREATE VIEW feed AS SELECT * FROM followed WHERE id < uuidv7_fast_watermark();
+CREATE FUNCTION read_stable(last uuid) RETURNS SETOF uuid LANGUAGE plpgsql STABLE AS
+	'BEGIN RETURN QUERY SELECT id FROM followed WHERE id > last AND id < uuidv7_fast_watermark() ORDER BY id; END';
+CREATE FUNCTION read_volatile(last uuid) RETURNS SETOF uuid LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+	upto uuid := uuidv7_fast_watermark();
+BEGIN
+	RETURN QUERY SELECT id FROM followed WHERE id > last AND id < upto ORDER BY id;
+END $$;
+
+-- What is written into the one is written into the others by the same transaction.
+CREATE TABLE queue (id uuid PRIMARY KEY);
+CREATE TABLE parted (id uuid PRIMARY KEY) PARTITION BY HASH (id);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE copied (id uuid PRIMARY KEY);
+CREATE FUNCTION write_others() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO queue SELECT id FROM added;
+	INSERT INTO parted SELECT id FROM added;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER others AFTER INSERT ON followed REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION write_others();
+});
+# Writers
+
+my @pieces = (
+	sub { 'INSERT INTO followed (way) VALUES (\'row\')' },
+	sub { 'INSERT INTO followed VALUES (uuidv7_fast(\'xorshift128+\'), \'row\')' },
+	sub { 'INSERT INTO followed SELECT uuidv7_fast_set(' . int(1 + rand 100) . '), \'set\'' },
+	sub { 'INSERT INTO followed SELECT unnest(uuidv7_fast_array(' . int(1 + rand 300) . ')), \'array\'' },
+	sub { 'INSERT INTO late DEFAULT VALUES' },
+	sub { 'SAVEPOINT a; INSERT INTO followed (way) VALUES (\'lost\'); ROLLBACK TO a; INSERT INTO followed (way) VALUES (\'savepoint\');'
+		  . 'SAVEPOINT b; INSERT INTO followed (way) VALUES (\'savepoint\'); RELEASE b' },
+	sub { 'DO $$ BEGIN BEGIN INSERT INTO followed (way) VALUES (\'lost\'); RAISE division_by_zero;'
+		  . 'EXCEPTION WHEN division_by_zero THEN NULL; END; INSERT INTO followed (way) VALUES (\'exception\'); END $$' });
+
+sub finish_a_prepared_one
+{
+	my ($session) = @_;
+	my $gid = run_in($session, 'SELECT gid FROM pg_prepared_xacts ORDER BY prepared LIMIT 1');
+	my $end = rand() < 0.7 ? 'COMMIT' : 'ROLLBACK';
+	run_in($session, "$end PREPARED '$gid'") if $gid ne '';
+	return;
+}
+
+sub write_transaction
+{
+	my ($session, $name, $number) = @_;
+	my $choice = rand;
+
+	return run_in($session, 'CALL write_and_commit(4)') if $choice < 0.05;
+	return run_in($session, $pieces[ rand 4 ]->()) if $choice < 0.15;
+	return finish_a_prepared_one($session) if $choice < 0.3;
+
+	run_in($session, 'BEGIN');
+	run_in($session, "SET LOCAL fast_uuid.ordering = 'durable'") if $durable && rand() < 0.3;
+	foreach (0 .. rand 3)
+	{
+		run_in($session, $pieces[ rand @pieces ]->());
+		pause(5) if rand() < 0.3;
+	}
+	pause(20);
+
+	$choice = rand;
+	if ($choice < 0.15)
+	{
+		my $gid = "$name $number";
+		run_in($session, "PREPARE TRANSACTION '$gid'");
+		return if rand() < 0.5;
+		pause(20);
+		return run_in($session, (rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$gid'");
+	}
+	return run_in($session, 'ROLLBACK') if $choice < 0.22;
+	return run_in($session, 'SELECT 1 / 0') if $choice < 0.25;
+	if ($choice < 0.27)
+	{
+		$session->quit;
+		$session->{closed} = 1;
+		return;
+	}
+	return run_in($session, 'COMMIT');
+}
+
+# Cancelled, killed, a division by zero; the prepared transaction was finished, or
+# is being finished, by another.
+my $provoked = qr/^(?:writer \d+: )?(closed|57014|57P01|22012|42704 prepared transaction|55000 prepared transaction)/;
+
+sub write_until
+{
+	my ($end, $name) = @_;
+	my $session;
+
+	for (my $number = 0; clock_gettime(CLOCK_MONOTONIC) < $end; $number++)
+	{
+		eval {
+			$session = connect_to($node, "writer $name") if !$session || $session->{closed};
+			write_transaction($session, $name, $number);
+			1;
+		} or do
+		{
+			die $@ unless $@ =~ /$provoked/;
+
+			# It can be cancelled, too.
+			$session->query('ROLLBACK') foreach $session ? (1 .. 2) : ();
+		};
+	}
+	return;
+}
+
+# Readers.  Each gets its session and the last id that it has seen, and returns those
+# that come next.
+
+my $below = 'id < uuidv7_fast_watermark()';
+
+sub by_statement
+{
+	my ($sql, $from) = @_;
+	return sub { run_in($_[0], sprintf($sql, $_[1])) };
+}
+
+# In a transaction whose snapshot is older than the statement.
+sub by_snapshot
+{
+	my ($isolation) = @_;
+	return sub {
+		my ($session, $last) = @_;
+		run_in($session, "BEGIN ISOLATION LEVEL $isolation");
+		run_in($session, 'SELECT count(*) FROM late');
+		pause(20);
+		my $ids = run_in($session, "SELECT id FROM followed WHERE id > '$last' AND $below ORDER BY id");
+		run_in($session, 'COMMIT');
+		return $ids;
+	};
+}
+
+# Row by row, while other statements ask for the watermark.
+sub by_cursor
+{
+	my ($session, $last, $hold) = @_;
+	run_in($session, 'BEGIN');
+	run_in($session, "DECLARE c CURSOR $hold FOR SELECT id FROM followed WHERE id > '$last' AND $below ORDER BY id");
+	pause(20);
+	run_in($session, 'COMMIT') if $hold eq 'WITH HOLD';
+	my ($ids, $some) = ('');
+	do
+	{
+		$some = run_in($session, 'FETCH 500 c');
+		$ids .= ($ids eq '' || $some eq '' ? '' : "\n") . $some;
+		run_in($session, 'SELECT uuidv7_fast_watermark()');
+	} while ($some ne '');
+	run_in($session, $hold eq 'WITH HOLD' ? 'CLOSE c' : 'COMMIT');
+	return $ids;
+}
+
+my $next = "SELECT id FROM followed WHERE id > '%s' AND $below ORDER BY id";
+my %reader = (
+	statement => by_statement($next),
+	filter => by_statement($next),
+	page => by_statement("$next LIMIT 3000"),
+	view => by_statement("SELECT id FROM feed WHERE id > '%s' ORDER BY id LIMIT 5000"),
+	partitions => by_statement($next =~ s/followed/parted/r),
+	generic => by_statement("EXECUTE generic ('%s')"),
+	argument => by_statement("EXECUTE by_argument ('%s', uuidv7_fast_watermark())"),
+	stable => by_statement("SELECT read_stable('%s')"),
+	volatile => by_statement("SELECT read_volatile('%s')"),
+	parallel => by_statement($next =~ s/(uuidv7_fast_watermark\(\))/(SELECT $1)/r),
+	repeatable_read => by_snapshot('REPEATABLE READ'),
+	serializable => by_snapshot('SERIALIZABLE'),
+	cursor => sub { by_cursor(@_, '') },
+	cursor_with_hold => sub { by_cursor(@_, 'WITH HOLD') },
+	delete => sub { join "\n", sort split /\n/, run_in($_[0], "DELETE FROM queue WHERE $below RETURNING id") },
+	merge => sub {
+		my ($session, $last) = @_;
+		run_in($session, 'MERGE INTO copied USING (' . sprintf($next, $last) . ') AS f ON copied.id = f.id WHEN NOT MATCHED THEN INSERT VALUES (f.id)');
+		return run_in($session, "SELECT id FROM copied WHERE id > '$last' ORDER BY id");
+	},
+	naive => by_statement("SELECT id FROM followed WHERE id > '%s' ORDER BY id"));
+
+sub start_reader
+{
+	my ($name) = @_;
+	my $session = connect_to($node, "reader $name");
+	run_in($session, 'SET plan_cache_mode = force_generic_plan');
+	run_in($session, "PREPARE generic (uuid) AS SELECT id FROM followed WHERE id > \$1 AND $below ORDER BY id");
+	run_in($session, 'PREPARE by_argument (uuid, uuid) AS SELECT id FROM followed WHERE id > $1 AND id < $2 ORDER BY id');
+	run_in($session, "SET enable_$_ = off") foreach $name =~ /parallel|filter/ ? qw(indexscan indexonlyscan bitmapscan) : ();
+	run_in($session, 'SET max_parallel_workers_per_gather = 0') if $name eq 'filter';
+	return $session;
+}
+
+# Until the last row has been seen, or after all have been written none for a minute.
+sub read_until_stopped
+{
+	my ($name) = @_;
+	my $session = start_reader($name);
+	my $last = '00000000-0000-0000-0000-000000000000';
+	my ($greatest, $until);
+	do
+	{
+		my $ids = $reader{$name}->($session, $last);
+		if ($ids ne '')
+		{
+			append_to_file("$dir/seen.$name", "$ids\n");
+			$last = $ids =~ s/.*\n//sr;
+		}
+		pause(20) unless $until;
+		$greatest //= run_in($session, 'SELECT max(id::text) FROM followed') if -e $stop;
+		$until = clock_gettime(CLOCK_MONOTONIC) + 60 if defined $greatest && (!$until || $ids ne '');
+	} until $until && ($last ge $greatest || clock_gettime(CLOCK_MONOTONIC) > $until);
+	$session->quit;
+	return;
+}
+
+like($node->safe_psql('postgres', 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;'
+	  . "ALTER TABLE followed SET (parallel_workers = 2); EXPLAIN SELECT id FROM followed WHERE id < (SELECT uuidv7_fast_watermark())"),
+	qr/Workers Planned: 2/, 'workers read with the watermark');
+my $began = clock_gettime(CLOCK_MONOTONIC);
+my $end = $began + $seconds;
+my @readers = map { my $name = $_; in_background("reader $name", sub { read_until_stopped($name) }) } sort keys %reader;
+my @writers = map { my $name = $_; in_background("writer $name", sub { srand($name); write_until($end, $name) }) } 1 .. $writers;
+
+# Meanwhile the clock jumps, and writers are cancelled and killed.
+my ($jumps, %interrupted) = (0, pg_cancel_backend => 0, pg_terminate_backend => 0);
+my $dba = connect_to($node, 'dba');
+for (my $turn = 0; clock_gettime(CLOCK_MONOTONIC) < $end; $turn++)
+{
+	if (fake_clock_installed() && clock_gettime(CLOCK_MONOTONIC) > $began + $seconds / 2)
+	{
+		set_clock_offset($node, ('+0', '-1', '+2', '-0.01', '-60', '+0.5', '-59.9')[ $jumps++ % 7 ]);
+	}
+	if ($turn % 4 == 0)
+	{
+		my $function = rand() < 0.7 ? 'pg_cancel_backend' : 'pg_terminate_backend';
+		$interrupted{$function} += run_in($dba,
+			"SELECT count(*) FROM (SELECT $function(pid) FROM (SELECT pid FROM pg_stat_activity"
+			  . " WHERE application_name LIKE 'writer %' AND backend_type = 'client backend' AND state <> 'idle'"
+			  . " ORDER BY random() LIMIT 1) AS victim OFFSET 0) AS interrupted");
+	}
+	usleep(25_000);
+}
+set_clock_offset($node, '+0') if fake_clock_installed();
+is(join("\n", map { $_->() } @writers), '', "$writers writers have written for $seconds s");
+cmp_ok($interrupted{$_}, '>', 0, "$_ was called $interrupted{$_} times") foreach sort keys %interrupted;
+cmp_ok($jumps, '>', 0, "the clock jumped $jumps times") if fake_clock_installed();
+
+my @prepared = split /\n/, run_in($dba, 'SELECT gid FROM pg_prepared_xacts');
+run_in($dba, (rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$_'") foreach @prepared;
+append_to_file($stop, '');
+is(join("\n", map { $_->() } @readers), '', 'the readers have read on to the end');
+$dba->quit;
+
+my $rows = $node->safe_psql('postgres', 'SET enable_indexonlyscan = off; SELECT count(*) FROM followed');
+note "$rows rows; prepared transactions left at the end: " . @prepared;
+note $node->safe_psql('postgres', 'SELECT way, count(*) FROM followed GROUP BY way ORDER BY way');
+my @ways = split /\n/, $node->safe_psql('postgres', 'SELECT DISTINCT way FROM followed ORDER BY way');
+is("@ways", join(' ', 'array', 'deferred trigger', 'exception', 'procedure', 'row', 'savepoint', 'set'),
+	'rows were committed that were made in every way');
+
+my %committed = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', 'SELECT id FROM followed');
+foreach my $name (sort keys %reader)
+{
+	my @seen = split /\n/, slurp_file("$dir/seen.$name");
+	my ($missed, $too_many, $back) = verdict_on(\%committed, @seen);
+	note "$name: " . @seen . " rows seen, $missed missed, $too_many too many, $back out of order";
+	if ($name eq 'naive')
+	{
+		cmp_ok($missed, '>', 0, "the naive reader has missed rows: $missed of $rows");
+		next;
+	}
+	is("$missed missed, $too_many too many", '0 missed, 0 too many', "$name: each committed row once");
+	is($back, 0, "$name: in ascending order") unless $name eq 'delete';
+}
+
+$node->stop;
+my @errors = grep {
+	/\b(ERROR|FATAL|PANIC|TRAP):/
+	  && !/canceling statement due to user request$|due to administrator command$|: {2}division by zero$/
+	  && !/prepared transaction with identifier .* (is busy|does not exist)$/
+} split /\n/, slurp_file($node->logfile);
+is(join("\n", @errors), '', 'no error in the server log that was not provoked');
+done_testing();
