@@ -134,6 +134,7 @@ foreach my $way ('fast', 'SIGKILL')
 }
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET fast_uuid.required_ordering');
 $node->reload;
+$node->poll_query_until('postgres', "SELECT current_setting('fast_uuid.required_ordering') = 'session'") or die 'the file is not read';
 
 # A watermark that is a minute beyond the horizon.
 foreach my $way (@ways)

@@ -115,7 +115,7 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 
 $node->append_conf('postgresql.conf', "session_preload_libraries = '$library'");
-$node->reload;
+$node->restart;
 ($code, $out, $err) = $node->psql('postgres', 'SELECT 1');
 like($err, qr/FATAL:  $missing/, 'named in session_preload_libraries: no connection');
 $node->stop;

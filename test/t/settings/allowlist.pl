@@ -85,6 +85,8 @@ foreach my $case ([ allowed_sources => 'openssl, typo', 'openssl, getrandom' ], 
 
 # A server at work keeps the list that it has.
 reload("fast_uuid.allowed_sources = 'getrandom'\n");
+$node->poll_query_until('postgres', "SELECT current_setting('fast_uuid.allowed_sources') = 'getrandom'")
+  or die 'the postmaster has not read its file';
 $node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, typo'\n");
 my $log_before = -s $node->logfile;
 $node->reload;
