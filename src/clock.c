@@ -26,7 +26,7 @@ fuuid_clock_monotonic_ns(void)
  * nanosecond counter holds (0).
  */
 void
-fuuid_clock_fail(int clock_errno)
+fuuid_clock_error(int clock_errno)
 {
 	if (clock_errno != 0)
 	{
@@ -46,7 +46,7 @@ fuuid_clock_fail(int clock_errno)
  * nanoseconds, more than fast_uuid.max_clock_lead allows.
  */
 void
-fuuid_clock_check_lead(uint64 lead_ns)
+fuuid_clock_require_lead(uint64 lead_ns)
 {
 	if (fuuid_max_clock_lead < 0 || lead_ns < FUUID_SMALL_LEAD_NS ||
 		lead_ns <= (uint64) fuuid_max_clock_lead * FUUID_NS_PER_MS)

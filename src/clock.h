@@ -29,8 +29,8 @@
 extern int	fuuid_max_clock_lead;
 
 extern uint64 fuuid_clock_monotonic_ns(void);
-extern void fuuid_clock_fail(int clock_errno);
-extern void fuuid_clock_check_lead(uint64 lead_ns);
+extern void fuuid_clock_error(int clock_errno);
+extern void fuuid_clock_require_lead(uint64 lead_ns);
 
 /*
  * Read the clock: nanoseconds since 1970-01-01 UTC, as all times here.  Raises an
@@ -42,9 +42,9 @@ fuuid_clock_read(void)
 	struct timespec now;
 
 	if (unlikely(clock_gettime(CLOCK_REALTIME, &now) != 0))
-		fuuid_clock_fail(errno);
+		fuuid_clock_error(errno);
 	if (unlikely((uint64) now.tv_sec >= FUUID_CLOCK_END_S))
-		fuuid_clock_fail(0);
+		fuuid_clock_error(0);
 	return (uint64) now.tv_sec * FUUID_NS_PER_S + (uint64) now.tv_nsec;
 }
 
@@ -52,10 +52,10 @@ fuuid_clock_read(void)
  * Raise an error where no "count" nanoseconds after this one fit in 64 bits.
  */
 static inline void
-fuuid_clock_check_end(uint64 last_ns, uint32 count)
+fuuid_clock_require_end(uint64 last_ns, uint32 count)
 {
 	if (unlikely(last_ns > FUUID_CLOCK_END_NS - 1 - count))
-		fuuid_clock_fail(0);
+		fuuid_clock_error(0);
 }
 
 #endif							/* FUUID_CLOCK_H */

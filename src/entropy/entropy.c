@@ -6,7 +6,7 @@
 
 #include "entropy/entropy.h"
 #include "lib/stringinfo.h"
-#include "ordering/ordering.h"
+#include "require_session.h"
 
 #ifdef __linux__
 #include <sys/random.h>
@@ -199,7 +199,7 @@ fuuid_entropy_refill(int source)
 	EntropyStats *stats = &fuuid_entropy.stats[source];
 	uint32		size;
 
-	fuuid_ordering_require("generate UUIDs");
+	fuuid_require_session("generate UUIDs");
 	if (!(fuuid_allowed_sources >> source & 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

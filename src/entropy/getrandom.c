@@ -72,7 +72,7 @@ vdso_init(void)
  * wait for the kernel's seed: no cancel request would end that.
  */
 static ssize_t
-request(uint8 *buf, size_t len)
+request_bytes(uint8 *buf, size_t len)
 {
 #ifdef __linux__
 	if (!fuuid_vdso)
@@ -99,7 +99,7 @@ getrandom_fill(uint8 *buf, size_t len, const char **why)
 
 	while (len > 0)
 	{
-		ssize_t		got = request(buf, len);
+		ssize_t		got = request_bytes(buf, len);
 
 		if (got < 0 && errno == EINTR && retries-- > 0)
 			continue;

@@ -25,7 +25,7 @@ static XorshiftGenerator unseeded;
 static XorshiftGenerator *current = &unseeded;
 
 static bool
-start(XorshiftGenerator *generator, const char **why)
+start_generator(XorshiftGenerator *generator, const char **why)
 {
 	Xorshift128Plus first;
 
@@ -55,7 +55,7 @@ start(XorshiftGenerator *generator, const char **why)
 static bool
 xorshift_fill(uint8 *buf, size_t len, const char **why)
 {
-	if (!current->started && !start(current, why))
+	if (!current->started && !start_generator(current, why))
 		return false;
 
 	xorshift_lanes_fill(&current->lanes, buf, len);

@@ -28,7 +28,7 @@ static const int request_sizes[] = {16, 64, 256, 1024};
  * Nanoseconds for one request, as a mean over this many milliseconds.
  */
 static double
-measure(const EntropySource *source, size_t size, int milliseconds)
+measure_requests(const EntropySource *source, size_t size, int milliseconds)
 {
 	uint8		buf[REQUEST_SIZE_MAX];
 	instr_time	start;
@@ -57,7 +57,7 @@ measure_source(ReturnSetInfo *result, const EntropySource *source, int milliseco
 {
 	for (int i = 0; i < (int) lengthof(request_sizes); i++)
 	{
-		double		ns = measure(source, request_sizes[i], milliseconds);
+		double		ns = measure_requests(source, request_sizes[i], milliseconds);
 		Datum		values[5];
 		bool		nulls[5] = {false};
 

@@ -14,6 +14,7 @@
 #include "ordering/in_flight.h"
 #include "ordering/instance.h"
 #include "ordering/ordering.h"
+#include "require_session.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -165,7 +166,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 Datum
 fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	fuuid_ordering_require("execute fast_uuid_reset_ordering()");
+	fuuid_require_session("execute fast_uuid_reset_ordering()");
 	fuuid_ordering_reset();
 	PG_RETURN_VOID();
 }

@@ -8,6 +8,7 @@
 #include "fmgr.h"
 #include "ordering/ordering.h"
 #include "pure/uuid_layout.h"
+#include "require_session.h"
 #include "utils/fmgrprotos.h"
 #include "utils/uuid.h"
 
@@ -27,14 +28,14 @@ fast_uuid_observe(PG_FUNCTION_ARGS)
 	const unsigned char *uuid = PG_GETARG_UUID_P(0)->data;
 	uint64		unix_ms = fuuid_uuid_unix_ms(uuid);
 
-	fuuid_ordering_require("execute fast_uuid_observe()");
+	fuuid_require_session("execute fast_uuid_observe()");
 	if (!fuuid_uuid_is_v7(uuid))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("UUID \"%s\" is not a version 7 UUID",
 						DatumGetCString(DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(0))))));
 	if (unix_ms >= FUUID_CLOCK_END_S * FUUID_MS_PER_S)
-		fuuid_clock_fail(0);
+		fuuid_clock_error(0);
 	fuuid_ordering_advance_past(unix_ms * FUUID_NS_PER_MS + fuuid_uuid_last_sub_ns(uuid));
 	PG_RETURN_VOID();
 }

@@ -16,6 +16,7 @@
 #include "ordering/shared.h"
 #include "ordering/watermark_history.h"
 #include "pure/uuid_layout.h"
+#include "require_session.h"
 #include "storage/procarray.h"
 #include "test_point.h"
 #include "utils/snapmgr.h"
@@ -49,12 +50,12 @@ snapshot_of_now(void)
  * all that were found to have ended.
  */
 static bool
-compute(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
+compute_watermark(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
 {
 	int			held_back_by;
 	uint64		last_ns;
 
-	if (!fuuid_instance_raise(fuuid_clock_read(), epoch, &last_ns) ||
+	if (!fuuid_instance_advance_to(fuuid_clock_read(), epoch, &last_ns) ||
 		(fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(last_ns, epoch)))
 		return false;
 	FUUID_TEST_POINT("watermark");
@@ -84,7 +85,7 @@ watermark_for(Snapshot snapshot)
 	{
 		CHECK_FOR_INTERRUPTS();
 		epoch = fuuid_instance_epoch();
-	} while (!compute(epoch, &watermark_ns, &limit_ns, &taken) ||
+	} while (!compute_watermark(epoch, &watermark_ns, &limit_ns, &taken) ||
 			 !fuuid_watermark_history_add(&watermark_ns, taken, epoch, snapshot));
 	return Min(watermark_ns, limit_ns);
 }
@@ -108,7 +109,7 @@ uuidv7_fast_watermark(PG_FUNCTION_ARGS pg_attribute_unused())
 	uint64	   *kept;
 	pg_uuid_t  *uuid;
 
-	fuuid_ordering_require("execute uuidv7_fast_watermark()");
+	fuuid_require_session("execute uuidv7_fast_watermark()");
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -85,7 +85,7 @@ find_sequence(void)
  * outside of a transaction, or where the sequence is missing.
  */
 static void
-require(void)
+require_durable(void)
 {
 	if (!SUPPORTED)
 		ereport(ERROR,
@@ -131,7 +131,7 @@ write_horizon(const Horizon *horizon, uint64 ns)
  * setval(), which is how a dump restores it?
  */
 static bool
-is_foreign(HorizonValue value)
+must_begin_after(HorizonValue value)
 {
 	return value.us != 0 && value.life != fuuid_shared->life;
 }
@@ -141,7 +141,7 @@ is_foreign(HorizonValue value)
  * superuser: that moves the time of all by a minute at most.
  */
 static void
-check_restored(const Horizon *horizon, HorizonValue value)
+require_near_clock(const Horizon *horizon, HorizonValue value)
 {
 	uint64		clock_ns = fuuid_clock_read();
 
@@ -175,7 +175,7 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 	Horizon		horizon;
 	HorizonValue found;
 	uint64		horizon_ns;
-	bool		foreign;
+	bool		begin_after;
 	bool		counts;
 
 	/* Dropped at this moment, of which forget_sequence() was told; or it can do without. */
@@ -183,20 +183,20 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 		return !wait;
 	found = fuuid_horizon_read(&horizon);
 	horizon_ns = ns_of(found);
-	foreign = is_foreign(found) && horizon_ns >= last_ns;
-	if (foreign)
-		check_restored(&horizon, found);
+	begin_after = must_begin_after(found) && horizon_ns >= last_ns;
+	if (begin_after)
+		require_near_clock(&horizon, found);
 	if (Max(last_ns, horizon_ns) > FUUID_CLOCK_END_NS - 1 - REACH_NS)
 	{
 		fuuid_horizon_unlock(&horizon);
-		fuuid_clock_fail(0);
+		fuuid_clock_error(0);
 	}
-	counts = !foreign || fuuid_instance_raise(horizon_ns, epoch, &last_ns);
+	counts = !begin_after || fuuid_instance_advance_to(horizon_ns, epoch, &last_ns);
 	FUUID_TEST_POINT("horizon_read");
 	counts = counts && fuuid_instance_epoch() == epoch;
 	if (counts)
 	{
-		if (foreign || horizon_ns < last_ns + STRIDE_NS / 2)
+		if (begin_after || horizon_ns < last_ns + STRIDE_NS / 2)
 		{
 			horizon_ns = last_ns + STRIDE_NS;
 			write_horizon(&horizon, horizon_ns);
@@ -208,7 +208,7 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 		covered_epoch = epoch;
 	}
 	fuuid_horizon_unlock(&horizon);
-	return counts && !foreign;
+	return counts && !begin_after;
 }
 
 /*
@@ -228,7 +228,7 @@ wait_for_clock(Oid found)
 		uint64		monotonic_ns = fuuid_clock_monotonic_ns();
 
 		/* Another backend may have begun; or it was a backward step. */
-		if (!is_foreign(value) || lead_ns == 0 || lead_ns > REACH_NS || monotonic_ns >= until_ns)
+		if (!must_begin_after(value) || lead_ns == 0 || lead_ns > REACH_NS || monotonic_ns >= until_ns)
 			break;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 Min(lead_ns, until_ns - monotonic_ns) / FUUID_NS_PER_MS + 1, PG_WAIT_EXTENSION);
@@ -261,7 +261,7 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 	if (is_well_covered(last_ns, epoch))
 		return true;
 	CHECK_FOR_INTERRUPTS();
-	require();
+	require_durable();
 
 	/* From here on each opening of the sequence may let this backend forget it. */
 	found = sequence;
@@ -279,10 +279,10 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 count)
 	uint64		first_ns;
 
 	if (!SUPPORTED)
-		require();
+		require_durable();
 	first_ns = fuuid_instance_reserve(clock_ns, count);
-	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_own_epoch)) &&
-		   !fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_own_epoch))
+	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_last_epoch)) &&
+		   !fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_last_epoch))
 		first_ns = fuuid_instance_reserve(fuuid_clock_read(), count);
 	return first_ns;
 }
@@ -306,7 +306,7 @@ fuuid_durable_reset(void)
 	uint64		clock_ns = fuuid_clock_read();	/* where that fails nothing is reset */
 
 	do
-		require();
+		require_durable();
 	while (!fuuid_horizon_lock(&horizon, sequence, true));
 	(void) fuuid_horizon_read(&horizon);
 

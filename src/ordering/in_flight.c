@@ -29,13 +29,13 @@
 uint64		fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 
 /* That of this process; an auxiliary one has none. */
-static InFlight *own = NULL;
+static InFlight *my_element = NULL;
 
 /*
  * Keep what the transaction has published, which is about to be prepared.
  */
 static void
-keep_prepared(void)
+keep_for_prepared(void)
 {
 	uint64		first_ns = fuuid_in_flight_published_ns;
 	LOCKTAG		tag;
@@ -46,22 +46,22 @@ keep_prepared(void)
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	FUUID_TEST_POINT("preparing");
 
-	/* Only now, so that who has seen this number finds the lock. */
+	/* After the lock. */
 	pg_atomic_fetch_add_u64(&fuuid_shared->prepared, 1);
 }
 
 /*
- * What the transaction has published counts no more.  Who finds it cleared must find
- * the transaction ended, in a snapshot taken from now on.
+ * What the transaction has published counts no more: it has ended, and the server has
+ * made it visible.
  */
 static void
-clear(void)
+clear_published(void)
 {
 	if (fuuid_in_flight_published_ns == FUUID_NOTHING_PUBLISHED)
 		return;
 	FUUID_TEST_POINT("clearing");
 	pg_memory_barrier();
-	pg_atomic_write_u64(&own->first_ns, 0);
+	pg_atomic_write_u64(&my_element->first_ns, 0);
 	fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 }
 
@@ -71,12 +71,12 @@ xact_callback(XactEvent event, void *arg pg_attribute_unused())
 	switch (event)
 	{
 		case XACT_EVENT_PRE_PREPARE:
-			keep_prepared();
+			keep_for_prepared();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-			clear();
+			clear_published();
 			break;
 		default:
 			break;
@@ -90,14 +90,14 @@ xact_callback(XactEvent event, void *arg pg_attribute_unused())
 static void
 clear_at_exit(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
-	clear();
+	clear_published();
 }
 
 /*
  * Called before this backend's first value under the order of the instance.
  */
 void
-fuuid_in_flight_enter(void)
+fuuid_in_flight_register(void)
 {
 	uint32		number;
 	uint32		used;
@@ -107,7 +107,7 @@ fuuid_in_flight_enter(void)
 		return;
 	RegisterXactCallback(xact_callback, NULL);
 	before_shmem_exit(clear_at_exit, 0);
-	own = &fuuid_shared->in_flight[number];
+	my_element = &fuuid_shared->in_flight[number];
 
 	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);
 	while (used <= number &&
@@ -125,10 +125,10 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 {
 	if (!IsTransactionState())
 		return;
-	own->database = MyDatabaseId;
-	own->pid = MyProcPid;
+	my_element->database = MyDatabaseId;
+	my_element->pid = MyProcPid;
 	pg_write_barrier();
-	pg_atomic_write_u64(&own->first_ns, first_ns);
+	pg_atomic_write_u64(&my_element->first_ns, first_ns);
 	fuuid_in_flight_published_ns = first_ns;
 	FUUID_TEST_POINT("published");
 }
@@ -177,8 +177,8 @@ first_of_prepared(uint64 first_ns, int *held_back_by)
  * others cannot insert here.
  *
  * Of each value that was reserved before the call the transaction is found, or
- * has ended: it was published before.  The elements come before the locks,
- * because what is prepared moves from there to here.
+ * has ended.  The elements come before the locks, because what is prepared moves from
+ * there to here.
  */
 uint64
 fuuid_in_flight_first(uint64 none_ns, int *held_back_by)

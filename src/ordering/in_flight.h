@@ -15,7 +15,7 @@
 /* What this process has published for its transaction. */
 extern uint64 fuuid_in_flight_published_ns;
 
-extern void fuuid_in_flight_enter(void);
+extern void fuuid_in_flight_register(void);
 extern void fuuid_in_flight_publish_first(uint64 first_ns);
 extern uint64 fuuid_in_flight_first(uint64 none_ns, int *held_back_by);
 

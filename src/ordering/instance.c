@@ -14,14 +14,14 @@
 #include "test_point.h"
 
 /* Has this backend generated, or observed, under this order? */
-static bool entered = false;
+static bool joined = false;
 
-uint64		fuuid_instance_own_epoch = 0;
+uint64		fuuid_instance_last_epoch = 0;
 
 bool
-fuuid_instance_entered(void)
+fuuid_instance_joined(void)
 {
-	return entered;
+	return joined;
 }
 
 /*
@@ -35,10 +35,10 @@ fuuid_instance_follow_reset(void)
 {
 	uint64		epoch = pg_atomic_read_u64(&fuuid_shared->epoch);
 
-	if (likely(epoch == fuuid_instance_own_epoch && FUUID_RESETS_GOING_ON(epoch) == 0))
+	if (likely(epoch == fuuid_instance_last_epoch && FUUID_RESETS_GOING_ON(epoch) == 0))
 		return false;
 	fuuid_session_reset();
-	fuuid_instance_own_epoch = epoch;
+	fuuid_instance_last_epoch = epoch;
 	return true;
 }
 
@@ -47,14 +47,14 @@ fuuid_instance_follow_reset(void)
  * where there is no shared memory.
  */
 void
-fuuid_instance_enter(void)
+fuuid_instance_join(void)
 {
-	if (entered)
+	if (joined)
 		return;
 	FUUID_TEST_POINT("entering");
 	fuuid_shared_require();
-	fuuid_in_flight_enter();
-	entered = true;
+	fuuid_in_flight_register();
+	joined = true;
 }
 
 /*
@@ -62,7 +62,7 @@ fuuid_instance_enter(void)
  * backend: note the lead of each, and raise an error where it is too far behind.
  */
 static void
-check_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
+require_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
 {
 	uint64		lead = instance_last > clock_ns ? instance_last - clock_ns : 0;
 	uint64		largest = pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
@@ -71,7 +71,7 @@ check_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
 		   !pg_atomic_compare_exchange_u64(&fuuid_shared->largest_clock_lead_ns, &largest, lead))
 		;
 	fuuid_session_note_lead(clock_ns);
-	fuuid_clock_check_lead(last - clock_ns + count);
+	fuuid_clock_require_lead(last - clock_ns + count);
 }
 
 /*
@@ -86,15 +86,15 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 	uint64		last;
 	bool		read_since = false;
 
-	if (unlikely(!entered))
-		fuuid_instance_enter();
+	if (unlikely(!joined))
+		fuuid_instance_join();
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 	for (;;)
 	{
 		/*
-		 * After the word: who has seen it reset must see the epoch's change.  A
-		 * reading of the clock from before a reset does not count either.
+		 * The epoch after the word.  A reading of the clock from before a reset does
+		 * not count either.
 		 */
 		pg_read_barrier();
 		if (unlikely(fuuid_instance_follow_reset()))
@@ -119,9 +119,9 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 					read_since = true;
 					continue;
 				}
-				check_lead(seen, last, clock_ns, count);
+				require_lead(seen, last, clock_ns, count);
 			}
-			fuuid_clock_check_end(last, count);
+			fuuid_clock_require_end(last, count);
 			ns = last + 1;
 		}
 		if (pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns + (count - 1)))
@@ -152,13 +152,13 @@ fuuid_instance_epoch(void)
  * reset since that epoch: a reset gives the word a value that it never had.
  */
 bool
-fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns)
+fuuid_instance_advance_to(uint64 ns, uint64 epoch, uint64 *last_ns)
 {
 	uint64		seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 
 	for (;;)
 	{
-		/* As for a value: after the word. */
+		/* The epoch after the word. */
 		pg_read_barrier();
 		if (pg_atomic_read_u64(&fuuid_shared->epoch) != epoch)
 			return false;

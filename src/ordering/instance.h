@@ -8,14 +8,14 @@
 #include "ordering/session.h"
 
 /* The epoch, between two resets, of this backend's latest value. */
-extern uint64 fuuid_instance_own_epoch;
+extern uint64 fuuid_instance_last_epoch;
 
-extern void fuuid_instance_enter(void);
-extern bool fuuid_instance_entered(void);
+extern void fuuid_instance_join(void);
+extern bool fuuid_instance_joined(void);
 extern bool fuuid_instance_follow_reset(void);
 extern uint64 fuuid_instance_reserve(uint64 clock_ns, uint32 count);
 extern uint64 fuuid_instance_epoch(void);
-extern bool fuuid_instance_raise(uint64 ns, uint64 epoch, uint64 *last_ns);
+extern bool fuuid_instance_advance_to(uint64 ns, uint64 epoch, uint64 *last_ns);
 extern bool fuuid_instance_stats(OrderingStats *stats);
 extern void fuuid_instance_reset(void);
 

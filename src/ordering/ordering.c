@@ -4,17 +4,15 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
 #include "clock.h"
 #include "ordering/durable.h"
 #include "ordering/instance.h"
 #include "ordering/ordering.h"
 #include "ordering/shared.h"
-#include "storage/proc.h"
 #include "test_point.h"
 
 int			fuuid_ordering_scope = FUUID_ORDERING_SESSION;
-bool		fuuid_ordering_alone = true;
+bool		fuuid_ordering_session_only = true;
 
 /* An id may be ahead of the clock by this, where the DBA has set no limit. */
 #define DEFAULT_LEAD_LIMIT_NS	FUUID_NS_PER_S
@@ -26,7 +24,7 @@ void
 fuuid_ordering_set_scope(OrderingScope scope)
 {
 	fuuid_ordering_scope = scope;
-	fuuid_ordering_alone = scope == FUUID_ORDERING_SESSION && !fuuid_instance_entered();
+	fuuid_ordering_session_only = scope == FUUID_ORDERING_SESSION && !fuuid_instance_joined();
 }
 
 /*
@@ -57,7 +55,7 @@ fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count)
  * generator may push it.
  */
 static void
-check_observed(uint64 ns)
+require_observable(uint64 ns)
 {
 	uint64		clock_ns = fuuid_clock_read();
 	uint64		lead = ns > clock_ns ? ns - clock_ns : 0;
@@ -83,27 +81,27 @@ fuuid_ordering_advance_past(uint64 ns)
 	uint64		epoch = 0;
 	uint64		last_ns;
 
-	check_observed(ns);
+	require_observable(ns);
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
 	{
-		fuuid_instance_enter();
+		fuuid_instance_join();
 		do
 		{
 			epoch = fuuid_instance_epoch();
 
 			/* What the clock showed before a reset does not count after it. */
-			check_observed(ns);
+			require_observable(ns);
 		} while ((fuuid_ordering_scope == FUUID_ORDERING_DURABLE && !fuuid_durable_cover(ns, epoch)) ||
-				 !fuuid_instance_raise(ns, epoch, &last_ns));
+				 !fuuid_instance_advance_to(ns, epoch, &last_ns));
 	}
 
 	/* A reset before does not take this back, but one that comes after it does. */
 	FUUID_TEST_POINT("raised");
-	if (fuuid_instance_entered() && fuuid_instance_follow_reset())
+	if (fuuid_instance_joined() && fuuid_instance_follow_reset())
 	{
 		if (fuuid_ordering_scope == FUUID_ORDERING_SESSION)
-			check_observed(ns);
-		else if (fuuid_instance_own_epoch != epoch)
+			require_observable(ns);
+		else if (fuuid_instance_last_epoch != epoch)
 			return;
 	}
 	fuuid_session_last_ns = Max(fuuid_session_last_ns, ns);
@@ -121,24 +119,4 @@ fuuid_ordering_reset(void)
 	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
 		fuuid_durable_reset();
 	fuuid_session_reset();
-}
-
-/*
- * Raise an error in what is no session: in a parallel worker, whose values would be in no
- * transaction that the watermark knows of, and where the planner sends our functions only
- * in the body of one that is marked wrongly; and in the postmaster, whose children would
- * share what it has buffered.
- */
-void
-fuuid_ordering_require(const char *what)
-{
-	if (MyProc == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot %s in the postmaster", what)));
-	if (IsParallelWorker())
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-				 errmsg("cannot %s in a parallel worker", what),
-				 errhint("Mark the calling function PARALLEL RESTRICTED.")));
 }

@@ -22,13 +22,12 @@ typedef enum OrderingScope
 extern int	fuuid_ordering_scope;
 
 /* Session order, in a backend that has not generated under a wider one. */
-extern bool fuuid_ordering_alone;
+extern bool fuuid_ordering_session_only;
 
 extern void fuuid_ordering_set_scope(OrderingScope scope);
 extern uint64 fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count);
 extern void fuuid_ordering_advance_past(uint64 ns);
 extern void fuuid_ordering_reset(void);
-extern void fuuid_ordering_require(const char *what);
 
 /*
  * Turn the clock's time into that of the next value, and reserve the
@@ -41,7 +40,7 @@ extern void fuuid_ordering_require(const char *what);
 static inline uint64
 fuuid_ordering_reserve(uint64 clock_ns, uint32 count)
 {
-	if (likely(fuuid_ordering_alone))
+	if (likely(fuuid_ordering_session_only))
 		return fuuid_session_reserve(clock_ns, count);
 	return fuuid_ordering_reserve_shared(clock_ns, count);
 }

@@ -30,8 +30,8 @@ fuuid_session_advance_past_last(uint64 clock_ns, uint32 count)
 	uint64		first_ns = fuuid_session_last_ns + 1;
 
 	fuuid_session_note_lead(clock_ns);
-	fuuid_clock_check_lead(fuuid_session_last_ns - clock_ns + count);
-	fuuid_clock_check_end(fuuid_session_last_ns, count);
+	fuuid_clock_require_lead(fuuid_session_last_ns - clock_ns + count);
+	fuuid_clock_require_end(fuuid_session_last_ns, count);
 	fuuid_session_last_ns += count;
 	return first_ns;
 }

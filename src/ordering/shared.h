@@ -18,6 +18,25 @@
 #define FUUID_SHARED_LAYOUT 1
 
 /*
+ * Memory order.  An atomic operation that reads and writes is a full barrier.
+ *
+ * Value: first_ns of the process, then last_ns, by an exchange.  The watermark reads
+ * last_ns, a full barrier, then each first_ns: of a value up to last_ns it finds the
+ * transaction, or that this has ended.
+ *
+ * End of a transaction: the server makes it visible, a full barrier, then first_ns is 0.
+ * The watermark reads first_ns, a full barrier, then takes a snapshot: that knows of
+ * every end that was found.
+ *
+ * PREPARE TRANSACTION: the lock is taken, then prepared goes up, then first_ns is 0.  The
+ * watermark reads first_ns, a full barrier, prepared, a full barrier, then the locks: what
+ * has left the first is in the last.
+ *
+ * Reset: epoch, then last_ns, then epoch, each by a full barrier.  Who reads last_ns reads
+ * epoch after a read barrier: having seen the word reset, it sees the change of epoch.
+ */
+
+/*
  * From which nanosecond on a process's transaction may have values; 0: none.  Of the
  * size of a cache line; see in_flight.c.
  */
@@ -47,7 +66,11 @@ typedef struct SharedOrdering
 
 	pg_atomic_uint64 largest_clock_lead_ns; /* that a call has found since a reset */
 
-	int64		life;			/* of this memory: a random number above 2^32 */
+	/*
+	 * A life of the server is that of this memory: it ends with a restart and with a
+	 * crash.  A random number above 2^32.
+	 */
+	int64		life;
 
 	WatermarkHistory watermarks;
 

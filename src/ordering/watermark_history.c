@@ -29,7 +29,7 @@ fuuid_watermark_history_init(WatermarkHistory *history)
  * holds for whatever snapshots: that of a logical slot is not ordered by xmax.
  */
 static bool
-is_right(const Watermark *watermark, const TransactionId *running, Snapshot snapshot)
+is_right_for(const Watermark *watermark, const TransactionId *running, Snapshot snapshot)
 {
 	if (TransactionIdFollows(watermark->xmax, snapshot->xmax))
 		return false;
@@ -47,7 +47,7 @@ is_right(const Watermark *watermark, const TransactionId *running, Snapshot snap
  * were running, sorted, palloc'd.  For others the own one is one of them.
  */
 static TransactionId *
-describe(Watermark *watermark, Snapshot taken)
+describe_snapshot(Watermark *watermark, Snapshot taken)
 {
 	TransactionId *running = palloc((taken->xcnt + 1) * sizeof(TransactionId));
 	TransactionId own = GetTopTransactionIdIfAny();
@@ -65,7 +65,7 @@ describe(Watermark *watermark, Snapshot taken)
 }
 
 static bool
-is_last(const WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
+has_last_snapshot(const WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
 {
 	const Watermark *last = &history->kept[history->last];
 
@@ -80,12 +80,12 @@ is_last(const WatermarkHistory *history, const Watermark *watermark, const Trans
  * same snapshot as the last takes no place of its own.
  */
 static void
-keep(WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
+keep_watermark(WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
 {
 	Watermark  *last = &history->kept[history->last];
 	Watermark  *place = &history->kept[0];
 
-	if (is_last(history, watermark, running))
+	if (has_last_snapshot(history, watermark, running))
 	{
 		last->ns = Max(last->ns, watermark->ns);
 		return;
@@ -109,7 +109,7 @@ keep(WatermarkHistory *history, const Watermark *watermark, const TransactionId 
  * of before a reset do not bound what is generated after it.
  */
 static uint64
-find(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
+find_watermark(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
 {
 	uint64		found_ns = 0;
 
@@ -118,7 +118,7 @@ find(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
 		const Watermark *other = &history->kept[i];
 
 		if (other->ns > found_ns && other->epoch == epoch && other->database == MyDatabaseId &&
-			is_right(other, fuuid_shared_running(i), snapshot))
+			is_right_for(other, fuuid_shared_running(i), snapshot))
 			found_ns = other->ns;
 	}
 	return found_ns;
@@ -134,8 +134,8 @@ fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, 
 {
 	WatermarkHistory *history = &fuuid_shared->watermarks;
 	Watermark	added = {.ns = *watermark_ns, .epoch = epoch};
-	TransactionId *running = describe(&added, taken);
-	bool		right = is_right(&added, running, snapshot);
+	TransactionId *running = describe_snapshot(&added, taken);
+	bool		right = is_right_for(&added, running, snapshot);
 	bool		counts;
 
 	LWLockAcquire(&history->lock, LW_EXCLUSIVE);
@@ -143,8 +143,8 @@ fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, 
 	if (counts)
 	{
 		/* Before the oldest goes. */
-		*watermark_ns = Max(right ? added.ns : 0, find(history, epoch, snapshot));
-		keep(history, &added, running);
+		*watermark_ns = Max(right ? added.ns : 0, find_watermark(history, epoch, snapshot));
+		keep_watermark(history, &added, running);
 	}
 	LWLockRelease(&history->lock);
 	pfree(running);

@@ -264,7 +264,7 @@ find_setting(const char *name)
  * worker gets its leader's setting, and generates nothing.
  */
 static void
-check_protective(const char *name, bool (*valid) (const char *text))
+require_preloaded(const char *name, bool (*valid) (const char *text))
 {
 	const struct config_generic *setting = find_setting(name);
 
@@ -291,8 +291,8 @@ fuuid_settings_init(void)
 	bool		exit_on_any_error = ExitOnAnyError;
 	const char *all_sources;
 
-	check_protective("fast_uuid.allowed_sources", allowed_valid);
-	check_protective("fast_uuid.required_ordering", ordering_valid);
+	require_preloaded("fast_uuid.allowed_sources", allowed_valid);
+	require_preloaded("fast_uuid.required_ordering", ordering_valid);
 	all_sources = MemoryContextStrdup(TopMemoryContext, fuuid_entropy_names(FUUID_ENTROPY_ALL));
 
 	/*

@@ -16,7 +16,7 @@ static jmp_buf at_the_end;
 static bool end_is_expected = false;
 
 void
-fuuid_clock_fail(int clock_errno)
+fuuid_clock_error(int clock_errno)
 {
 	if (clock_errno == 0 && end_is_expected)
 		longjmp(at_the_end, 1);
@@ -26,7 +26,7 @@ fuuid_clock_fail(int clock_errno)
 
 /* No limit is set. */
 void
-fuuid_clock_check_lead(uint64 lead_ns)
+fuuid_clock_require_lead(uint64 lead_ns)
 {
 	printf("# lead: %llu ns\n", (unsigned long long) lead_ns);
 }
@@ -48,7 +48,7 @@ ends(uint64 last_ns, uint32 count)
 		return true;
 	}
 	end_is_expected = true;
-	fuuid_clock_check_end(last_ns, count);
+	fuuid_clock_require_end(last_ns, count);
 	end_is_expected = false;
 	return false;
 }
