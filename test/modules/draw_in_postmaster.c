@@ -20,6 +20,7 @@ draw(void)
 {
 	static const char *const sources[] = {"openssl", "getrandom", "urandom", "xorshift128+"};
 	PGFunction	uuidv7_fast = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_from", true, NULL);
+	MemoryContext caller = CurrentMemoryContext;
 
 	if (next_shmem_startup_hook)
 		next_shmem_startup_hook();
@@ -28,6 +29,7 @@ draw(void)
 		PG_TRY();
 		(void) DirectFunctionCall1(uuidv7_fast, CStringGetTextDatum(sources[i]));
 		PG_CATCH();
+		MemoryContextSwitchTo(caller);
 		EmitErrorReport();
 		FlushErrorState();
 		PG_END_TRY();
