@@ -124,17 +124,15 @@ getrandom_describe(void)
 	return "C library";
 #endif
 }
-
-#else							/* !HAVE_GETRANDOM */
-
-#define getrandom_fill NULL
-#define getrandom_describe NULL
 #endif							/* HAVE_GETRANDOM */
 
 const EntropySource fuuid_entropy_getrandom = {
 	.name = "getrandom",
 	.cryptographic = true,
-	.fill = getrandom_fill,
+#ifndef HAVE_GETRANDOM
 	.absent = "This operating system has no getrandom function.",
+#else
 	.describe = getrandom_describe,
+	.fill = getrandom_fill,
+#endif
 };

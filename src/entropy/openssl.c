@@ -116,17 +116,15 @@ openssl_describe(void)
 	}
 	return text;
 }
-
-#else
-
-#define openssl_fill NULL
-#define openssl_describe NULL
 #endif							/* FUUID_WITH_OPENSSL */
 
 const EntropySource fuuid_entropy_openssl = {
 	.name = "openssl",
 	.cryptographic = true,
+#ifdef FUUID_WITH_OPENSSL
 	.fill = openssl_fill,
-	.absent = "fast_uuid was built without OpenSSL.",
 	.describe = openssl_describe,
+#else
+	.absent = "fast_uuid was built without OpenSSL.",
+#endif
 };
