@@ -1,7 +1,7 @@
 /*
  * getrandom.c
- *	  The kernel's getrandom(2): straight through the vDSO where the kernel
- *	  offers it there, else through the C library.
+ *	  The kernel's getrandom(2): on Linux through the vDSO, if the kernel offers it
+ *	  there, else by a system call; elsewhere through the C library.
  *
  *	  From the vDSO a request costs no system call: the kernel's generator
  *	  runs in this process, on a state that the kernel wipes in a forked child
@@ -75,21 +75,21 @@ static ssize_t
 request_bytes(uint8 *buf, size_t len)
 {
 #ifdef __linux__
-	if (!fuuid_vdso)
+	ssize_t		got;
+
+	if (fuuid_vdso)
+		vdso_init();
+	if (!fuuid_vdso || vdso_getrandom == NULL)
 		return syscall(SYS_getrandom, buf, len, GRND_NONBLOCK);
 
-	vdso_init();
-	if (vdso_getrandom != NULL)
-	{
-		ssize_t		got = vdso_getrandom(buf, len, GRND_NONBLOCK, vdso_state, vdso_state_size);
-
-		if (got >= 0)
-			return got;
-		errno = -got;
-		return -1;
-	}
-#endif
+	got = vdso_getrandom(buf, len, GRND_NONBLOCK, vdso_state, vdso_state_size);
+	if (got >= 0)
+		return got;
+	errno = -got;
+	return -1;
+#else
 	return getrandom(buf, len, GRND_NONBLOCK);
+#endif
 }
 
 static bool

@@ -109,7 +109,6 @@ require_durable(void)
 				 errmsg("ordering \"durable\" requires sequence \"%s\" of extension \"fast_uuid\"", FUUID_HORIZON_NAME),
 				 errdetail("The extension has no such sequence in its schema."),
 				 errhint("Restore the sequence, or drop and re-create the extension, which discards the horizon.")));
-	fuuid_shared_require();
 }
 
 static uint64

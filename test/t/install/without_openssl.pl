@@ -27,7 +27,9 @@ $node->init;
 $node->start;
 $node->safe_psql('postgres',
 	"CREATE FUNCTION uuidv7_fast() RETURNS uuid AS '$build/fast_uuid', 'uuidv7_fast' LANGUAGE c;"
-	  . "CREATE FUNCTION uuidv7_fast(text) RETURNS uuid AS '$build/fast_uuid', 'uuidv7_fast_from' LANGUAGE c");
+	  . "CREATE FUNCTION uuidv7_fast(text) RETURNS uuid AS '$build/fast_uuid', 'uuidv7_fast_from' LANGUAGE c;"
+	  . 'CREATE FUNCTION fast_uuid_sources() RETURNS TABLE (name text, cryptographic bool, available bool, allowed bool, current bool,'
+	  . " implementation text, reason text) AS '$build/fast_uuid' LANGUAGE c");
 
 is($node->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source'),
 	"t\ngetrandom", 'the default is getrandom');
@@ -44,6 +46,8 @@ sub check_refused
 
 check_refused("LOAD '$build/fast_uuid'; SET fast_uuid.source = 'openssl'; SELECT uuidv7_fast()", 'the setting');
 check_refused("SELECT uuidv7_fast('openssl')", 'the argument');
+is($node->safe_psql('postgres', 'SELECT name, available, implementation IS NULL, reason FROM fast_uuid_sources() LIMIT 1'),
+	'openssl|f|t|fast_uuid was built without OpenSSL.', 'the list of sources says so');
 is($node->safe_psql('postgres', "SELECT count(DISTINCT uuidv7_fast(s)) FROM unnest(ARRAY['getrandom', 'urandom', 'xorshift128+']) AS s"),
 	3, 'the other sources work');
 
