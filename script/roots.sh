@@ -9,8 +9,6 @@
 declare -A suites=([15]=bookworm [17]=trixie [18]=forky [19]=forky)
 declare -A distributions=([15]="Debian 12" [17]="Debian 13" [18]="Debian testing" [19]="experimental")
 
-. "$top/script/emulation.sh"
-
 # use_cache: where the roots stay, if an option says so
 use_cache()
 {
@@ -70,17 +68,15 @@ isolate()
 
 # in_root ROOT SECONDS COMMAND...: run it there, as root, for that long at most;
 # /mnt is the directory $exchange.  With offline=yes it has a loopback interface of
-# its own, where its servers meet no others, and no network.  With emulated=ARCH its
-# programs are that processor's, and it has ten times as long.
+# its own, where its servers meet no others, and no network.
 in_root()
 {
 	local root=$1 seconds=$2
 	shift 2
-	[ -z "$emulated" ] || seconds=$((seconds * 10))
 	timeout --signal=KILL "$seconds" \
 		unshare --mount --propagation private --pid --ipc ${offline:+--net} --fork --kill-child \
-		env offline="${offline:-}" root="$root" exchange="$exchange" cpu="${emulated:+${cpu_names[$emulated]}}" \
-		bash -euc "$(declare -f enter_root chroot_emulated); enter_root \"\$@\"" bash "$@" </dev/null
+		env offline="${offline:-}" root="$root" exchange="$exchange" \
+		bash -euc "$(declare -f enter_root); enter_root \"\$@\"" bash "$@" </dev/null
 }
 
 enter_root()
@@ -95,14 +91,9 @@ enter_root()
 	mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts "$root/dev/pts"
 	mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 	mount --bind "$exchange" "$root/mnt"
-	set -- env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+	exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 		http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" no_proxy="${no_proxy:-}" \
 		PG_VERSION="${PG_VERSION:-}" "$@"
-	if [ -n "$cpu" ]; then
-		chroot_emulated "$root" "$cpu" "$@"
-	else
-		exec chroot "$root" "$@"
-	fi
 }
 
 # A debootstrap that is older than a suite has no script for it; they are all
@@ -117,9 +108,8 @@ bootstrap()
 	fi
 	for try in 1 2 3; do
 		rm -rf "$root"
-		DEBOOTSTRAP_DIR=$scripts unshare --mount --propagation private env ${emulated:+container=lxc} \
-			debootstrap ${emulated:+--arch "$emulated" --foreign} --variant=minbase "$suite" "$root" &&
-			{ [ -z "$emulated" ] || second_stage "$root"; } && return
+		DEBOOTSTRAP_DIR=$scripts unshare --mount --propagation private \
+			debootstrap --variant=minbase "$suite" "$root" && return
 		tail -n 5 "$root/debootstrap/debootstrap.log" 2>/dev/null || true
 		echo "debootstrap $suite failed (attempt $try of 3)"
 		sleep 5

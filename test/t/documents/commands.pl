@@ -145,6 +145,6 @@ SKIP:
 }
 is(join('|', map { "$_->{line} $_->{text}" } documented_commands("`libx-dev` `gcc x-devel` `make x` or `SELECT 1`, `script/a b` `make`\n```sh\n# no\na \\\n b\nc\n```\n```sql\nmake\n```")),
 	"4 a \\\n b|6 c|1 apt install libx-dev|1 dnf install gcc x-devel|1 make x|1 script/a b|1 make", 'commands are found, and nothing else');
-like(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--arche arm64`')), qr/unknown: "--arche"/, 'noticed: an option quoted alone');
-is(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--arch arm64`. All answer `--help`.')), '', '... and no other');
+like(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--outputs packages`')), qr/unknown: "--outputs"/, 'noticed: an option quoted alone');
+is(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--output packages`. All answer `--help`.')), '', '... and no other');
 done_testing();
