@@ -9,12 +9,6 @@
 declare -A suites=([15]=bookworm [17]=trixie [18]=forky [19]=forky)
 declare -A distributions=([15]="Debian 12" [17]="Debian 13" [18]="Debian testing" [19]="experimental")
 
-# use_cache: where the roots stay, if an option says so
-use_cache()
-{
-	[ -z "${given[--cache]:-}" ] || export ROOTS_CACHE=${given[--cache]}
-}
-
 # check_namespaces: can this account, in this container, mount?
 check_namespaces()
 {
@@ -26,11 +20,12 @@ Run this on a machine or virtual machine, or in a container that may mount (dock
 # isolate ARGUMENT...: does nothing in the script that it starts: this one again
 # with these arguments, as root, in a process namespace that ends with it, and with
 # the throwaway directory $throwaway, in which $exchange is what roots see as /mnt,
-# with this checkout in source/.  Roots are in $roots: below $ROOTS_CACHE, where
-# they stay, or below $throwaway.
+# with this checkout in source/.  Roots are in $roots: where --cache or $ROOTS_CACHE
+# says, to stay, or below $throwaway.
 isolate()
 {
-	local inside= status=0
+	local inside='' status=0
+	[ -z "${given[--cache]:-}" ] || export ROOTS_CACHE=${given[--cache]}
 	if [ "$(id -u)" != 0 ]; then
 		command -v sudo >/dev/null || die "making a chroot needs root: run this as root, or install sudo"
 		exec sudo --preserve-env=ROOTS_CACHE,PG_VERSION,http_proxy,https_proxy,no_proxy bash "$0" "$@"
@@ -42,7 +37,7 @@ isolate()
 		roots=$(cd "$roots" && pwd)
 		exec 9>"$roots/lock"
 		flock -n 9 || die "$roots is in use by another run"
-		tar -C "$top" --exclude=./.git --exclude=./tmp_check -cf - . | tar -C "$exchange/source" --no-same-owner -xf -
+		copy_checkout "$exchange/source"
 		return
 	fi
 	check_namespaces
@@ -56,15 +51,23 @@ isolate()
 	}
 	trap cleanup EXIT
 	trap - ERR
-	trap 'exit 129' HUP
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
 	export throwaway
 	unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child bash "$0" "$@" </dev/null &
 	inside=$!
 	wait "$inside" || status=$?
 	exit "$status"
 }
+
+# side_by_side COMMAND: with each of $versions, as many at a time as --jobs says
+side_by_side()
+(
+	started=0
+	for version in "${versions[@]}"; do
+		[ "$((started++))" -lt "${given[--jobs]:-$jobs}" ] || wait -n || true
+		"$1" "$version" &
+	done
+	wait
+)
 
 # in_root ROOT SECONDS COMMAND...: run it there, as root, for that long at most;
 # /mnt is the directory $exchange.  With offline=yes it has a loopback interface of
@@ -117,10 +120,8 @@ bootstrap()
 	return 1
 }
 
-# make_root ROOT VERSION COMMAND...: make the root, or bring the one that is there
-# up to date, with the Debian that ships that version of PostgreSQL and with what
-# the command installs there
-make_root()
+# prepare_root ROOT VERSION COMMAND...: see make_root
+prepare_root()
 {
 	local root=$1 version=$2 suite=${suites[$2]} making=$1
 	shift 2
@@ -138,12 +139,47 @@ make_root()
 		fi
 	fi
 	cp -L /etc/resolv.conf /etc/hosts "$making/etc/"
-	PG_VERSION=$version in_root "$making" 1200 bash -c "
-		dpkg --configure -a &&
-		. /mnt/source/script/common.sh &&
-		apt_get update &&
-		apt_get upgrade &&
-		\"\$@\" &&
-		apt_get clean" bash "$@" || return
+	PG_VERSION=$version in_root "$making" 1200 bash -ec '
+		dpkg --configure -a
+		. /mnt/source/script/common.sh
+		. "$top/script/roots.sh"
+		apt_get update
+		apt_get upgrade
+		"$@"
+		apt_get clean' bash "$@" || return
 	[ "$making" = "$root" ] || mv "$making" "$root"
+}
+
+# make_root ROOT VERSION COMMAND...: make the root, or bring the one that is there up
+# to date, with the Debian that ships that version of PostgreSQL and with what the
+# command installs there.  Shows what went wrong.
+make_root()
+{
+	local log=$throwaway/${1##*/}.log
+	say "A chroot of ${distributions[$2]}, to be made or brought up to date (some minutes)"
+	prepare_root "$@" >"$log" 2>&1 || { tail -n 20 "$log"; echo "The chroot could not be made"; return 1; }
+}
+
+# In a root, for make_root: what script/test needs there.  Version 19 is in
+# experimental, from which apt takes only what is named, and without pgTAP.  That is
+# written in SQL: the files for 18 serve 19 as well.
+install_for_tests()
+{
+	if [ "$PG_VERSION" = 19 ]; then
+		PG_VERSION=18 bash "$top/script/test" --packages
+		install_packages postgresql-19 postgresql-server-dev-19 libpq5/experimental libpq-dev/experimental
+		if ! is_installed postgresql-19-pgtap; then
+			cd "$(mktemp -d)"
+			apt_get download postgresql-18-pgtap
+			dpkg-deb -R ./*.deb pgtap
+			mv pgtap/usr/share/postgresql/18 pgtap/usr/share/postgresql/19
+			rm -r pgtap/usr/share/doc pgtap/DEBIAN/md5sums
+			sed -i '/^\(Source\|Depends\|Provides\)/d; s/postgresql-18/postgresql-19/' pgtap/DEBIAN/control
+			dpkg-deb -b pgtap pgtap.deb
+			dpkg -i pgtap.deb
+			cd /
+			rm -rf "$OLDPWD"
+		fi
+	fi
+	bash "$top/script/test" --packages
 }
