@@ -1,4 +1,4 @@
-# What the scripts of this folder share; sourced by them.
+# What scripts share; sourced by them.
 #
 # They work on a copy of this checkout, in one directory below /tmp that is
 # removed at the end.  The server finds the extension in there, so that nothing
@@ -13,7 +13,7 @@ export LC_ALL=C.UTF-8
 # With this, "cd" looks elsewhere first, and prints where it went.
 unset CDPATH
 
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 jobs=$(nproc)
 
 say()

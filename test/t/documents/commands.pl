@@ -99,9 +99,9 @@ is( join("\n", map { to_run($_) } 'make && sudo make install && make installchec
 foreach my $case (
 	[ 'script/test --packages',                  undef ],
 	[ 'PG_VERSION=17 script/load && script/demo # a look', undef ],
-	[ 'script/mutants --regression clock',       undef ],
+	[ 'test/mutants/run --regression clock',       undef ],
 	[ 'script/test --package',                   'unknown: "--package"' ],
-	[ 'script/mutants --count many',             '--count needs a whole number' ],
+	[ 'test/mutants/run --count many',             '--count needs a whole number' ],
 	[ 'script/tests',                            'no script script/tests' ],
 	[ 'PG_VERSION=1.7 script/test',              'no such version: 1.7' ],
 	[ 'SECONDS_PER_SOURCE=9 script/demo',        'script/demo knows no variable SECONDS_PER_SOURCE' ],

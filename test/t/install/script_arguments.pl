@@ -42,7 +42,7 @@ sub check_refused
 	return;
 }
 
-my @scripts = grep { -x } glob('script/*');
+my @scripts = grep { -x } glob('script/* test/mutants/run');
 cmp_ok(scalar(@scripts), '>', 10, 'the scripts are there');
 
 foreach my $script (@scripts)
@@ -91,7 +91,7 @@ foreach my $seconds ('x', '0', '1.5', '-3')
 	check_refused("script/load for $seconds seconds", 'SECONDS_PER_SOURCE', { SECONDS_PER_SOURCE => $seconds }, 'script/load');
 }
 check_refused('script/analyze without an instrument', 'ubsan, valgrind, coverage or profile', {}, 'script/analyze');
-check_refused('script/mutants of no such file', '/no/such/file', {}, 'script/mutants', '--written', '/no/such/file');
+check_refused('test/mutants/run of no such file', '/no/such/file', {}, 'test/mutants/run', '--written', '/no/such/file');
 check_refused('script/test --packages with a value', '--packages', {}, 'script/test', '--packages=yes');
 
 is(join(' ', glob("$home/*")), '', 'nothing is written to the home or the temporary directory');
