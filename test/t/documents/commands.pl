@@ -98,9 +98,10 @@ is( join("\n", map { to_run($_) } 'make && sudo make install && make installchec
 # What is wrong would be noticed.
 foreach my $case (
 	[ 'script/test --packages',                  undef ],
-	[ 'PG_VERSION=17 script/load && script/demo # a look', undef ],
+	[ 'PG_VERSION=17 script/test order/units && script/demo # a look', undef ],
 	[ 'test/mutants/run --regression clock',       undef ],
 	[ 'script/test --package',                   'unknown: "--package"' ],
+	[ 'script/test order/unit',                  'unknown: "order/unit"' ],
 	[ 'test/mutants/run --count many',             '--count needs a whole number' ],
 	[ 'script/tests',                            'no script script/tests' ],
 	[ 'PG_VERSION=1.7 script/test',              'no such version: 1.7' ],
