@@ -1,9 +1,9 @@
-# The arguments of the scripts of this folder; sourced by common.sh.  A wrong one is
+# The arguments of scripts; sourced by common.sh.  A wrong one is
 # refused in one sentence before anything is begun.
 
-# What the caller typed, for messages.
-this_script=$(basename "$0")
-[ ! -e "$top/script/$this_script" ] || this_script=script/$this_script
+# For messages: its path in this checkout
+this_script=$(readlink -f "$0")
+this_script=${this_script#"$top/"}
 
 # usage STATUS: print the comment at the head of the script, and exit
 usage()

@@ -1,4 +1,4 @@
-# What the scripts of this folder share; sourced by them.
+# What scripts share; sourced by them.
 #
 # They work on a copy of this checkout, in one directory below /tmp that is
 # removed at the end.  The server finds the extension in there, so that nothing
@@ -13,7 +13,7 @@ export LC_ALL=C.UTF-8
 # With this, "cd" looks elsewhere first, and prints where it went.
 unset CDPATH
 
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 jobs=$(nproc)
 
 say()
@@ -130,6 +130,12 @@ as_user()
 	return "$status"
 }
 
+# copy_checkout DIRECTORY: without what git and earlier tests have there
+copy_checkout()
+{
+	tar -C "$top" --exclude=./.git --exclude=./tmp_check -cf - . | tar -C "$1" --no-same-owner -xf -
+}
+
 # build_copy [VARIABLE=VALUE]...: copy the checkout, build it (with these for
 # make) and install it below the copy
 build_copy()
@@ -137,7 +143,7 @@ build_copy()
 	say "Building for PostgreSQL $version in a copy of this checkout (some seconds)"
 	work=$(mktemp -d /tmp/fast_uuid.XXXXXX)
 	mkdir "$work/source" "$work/tmp"
-	tar -C "$top" --exclude=./.git --exclude=./tmp_check -cf - . | tar -C "$work/source" --no-same-owner -xf -
+	copy_checkout "$work/source"
 	if [ "$(id -u)" = 0 ]; then
 		chown -R postgres: "$work"
 	fi

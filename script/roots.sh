@@ -9,14 +9,6 @@
 declare -A suites=([15]=bookworm [17]=trixie [18]=forky [19]=forky)
 declare -A distributions=([15]="Debian 12" [17]="Debian 13" [18]="Debian testing" [19]="experimental")
 
-. "$top/script/emulation.sh"
-
-# use_cache: where the roots stay, if an option says so
-use_cache()
-{
-	[ -z "${given[--cache]:-}" ] || export ROOTS_CACHE=${given[--cache]}
-}
-
 # check_namespaces: can this account, in this container, mount?
 check_namespaces()
 {
@@ -28,11 +20,12 @@ Run this on a machine or virtual machine, or in a container that may mount (dock
 # isolate ARGUMENT...: does nothing in the script that it starts: this one again
 # with these arguments, as root, in a process namespace that ends with it, and with
 # the throwaway directory $throwaway, in which $exchange is what roots see as /mnt,
-# with this checkout in source/.  Roots are in $roots: below $ROOTS_CACHE, where
-# they stay, or below $throwaway.
+# with this checkout in source/.  Roots are in $roots: where --cache or $ROOTS_CACHE
+# says, to stay, or below $throwaway.
 isolate()
 {
-	local inside= status=0
+	local inside='' status=0
+	[ -z "${given[--cache]:-}" ] || export ROOTS_CACHE=${given[--cache]}
 	if [ "$(id -u)" != 0 ]; then
 		command -v sudo >/dev/null || die "making a chroot needs root: run this as root, or install sudo"
 		exec sudo --preserve-env=ROOTS_CACHE,PG_VERSION,http_proxy,https_proxy,no_proxy bash "$0" "$@"
@@ -44,7 +37,7 @@ isolate()
 		roots=$(cd "$roots" && pwd)
 		exec 9>"$roots/lock"
 		flock -n 9 || die "$roots is in use by another run"
-		tar -C "$top" --exclude=./.git --exclude=./tmp_check -cf - . | tar -C "$exchange/source" --no-same-owner -xf -
+		copy_checkout "$exchange/source"
 		return
 	fi
 	check_namespaces
@@ -58,9 +51,6 @@ isolate()
 	}
 	trap cleanup EXIT
 	trap - ERR
-	trap 'exit 129' HUP
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
 	export throwaway
 	unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child bash "$0" "$@" </dev/null &
 	inside=$!
@@ -68,19 +58,28 @@ isolate()
 	exit "$status"
 }
 
+# side_by_side COMMAND: with each of $versions, as many at a time as --jobs says
+side_by_side()
+(
+	started=0
+	for version in "${versions[@]}"; do
+		[ "$((started++))" -lt "${given[--jobs]:-$jobs}" ] || wait -n || true
+		"$1" "$version" &
+	done
+	wait
+)
+
 # in_root ROOT SECONDS COMMAND...: run it there, as root, for that long at most;
 # /mnt is the directory $exchange.  With offline=yes it has a loopback interface of
-# its own, where its servers meet no others, and no network.  With emulated=ARCH its
-# programs are that processor's, and it has ten times as long.
+# its own, where its servers meet no others, and no network.
 in_root()
 {
 	local root=$1 seconds=$2
 	shift 2
-	[ -z "$emulated" ] || seconds=$((seconds * 10))
 	timeout --signal=KILL "$seconds" \
 		unshare --mount --propagation private --pid --ipc ${offline:+--net} --fork --kill-child \
-		env offline="${offline:-}" root="$root" exchange="$exchange" cpu="${emulated:+${cpu_names[$emulated]}}" \
-		bash -euc "$(declare -f enter_root chroot_emulated); enter_root \"\$@\"" bash "$@" </dev/null
+		env offline="${offline:-}" root="$root" exchange="$exchange" \
+		bash -euc "$(declare -f enter_root); enter_root \"\$@\"" bash "$@" </dev/null
 }
 
 enter_root()
@@ -95,14 +94,9 @@ enter_root()
 	mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts "$root/dev/pts"
 	mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 	mount --bind "$exchange" "$root/mnt"
-	set -- env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+	exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 		http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" no_proxy="${no_proxy:-}" \
 		PG_VERSION="${PG_VERSION:-}" "$@"
-	if [ -n "$cpu" ]; then
-		chroot_emulated "$root" "$cpu" "$@"
-	else
-		exec chroot "$root" "$@"
-	fi
 }
 
 # A debootstrap that is older than a suite has no script for it; they are all
@@ -117,9 +111,8 @@ bootstrap()
 	fi
 	for try in 1 2 3; do
 		rm -rf "$root"
-		DEBOOTSTRAP_DIR=$scripts unshare --mount --propagation private env ${emulated:+container=lxc} \
-			debootstrap ${emulated:+--arch "$emulated" --foreign} --variant=minbase "$suite" "$root" &&
-			{ [ -z "$emulated" ] || second_stage "$root"; } && return
+		DEBOOTSTRAP_DIR=$scripts unshare --mount --propagation private \
+			debootstrap --variant=minbase "$suite" "$root" && return
 		tail -n 5 "$root/debootstrap/debootstrap.log" 2>/dev/null || true
 		echo "debootstrap $suite failed (attempt $try of 3)"
 		sleep 5
@@ -127,10 +120,8 @@ bootstrap()
 	return 1
 }
 
-# make_root ROOT VERSION COMMAND...: make the root, or bring the one that is there
-# up to date, with the Debian that ships that version of PostgreSQL and with what
-# the command installs there
-make_root()
+# prepare_root ROOT VERSION COMMAND...: see make_root
+prepare_root()
 {
 	local root=$1 version=$2 suite=${suites[$2]} making=$1
 	shift 2
@@ -148,12 +139,47 @@ make_root()
 		fi
 	fi
 	cp -L /etc/resolv.conf /etc/hosts "$making/etc/"
-	PG_VERSION=$version in_root "$making" 1200 bash -c "
-		dpkg --configure -a &&
-		. /mnt/source/script/common.sh &&
-		apt_get update &&
-		apt_get upgrade &&
-		\"\$@\" &&
-		apt_get clean" bash "$@" || return
+	PG_VERSION=$version in_root "$making" 1200 bash -ec '
+		dpkg --configure -a
+		. /mnt/source/script/common.sh
+		. "$top/script/roots.sh"
+		apt_get update
+		apt_get upgrade
+		"$@"
+		apt_get clean' bash "$@" || return
 	[ "$making" = "$root" ] || mv "$making" "$root"
+}
+
+# make_root ROOT VERSION COMMAND...: make the root, or bring the one that is there up
+# to date, with the Debian that ships that version of PostgreSQL and with what the
+# command installs there.  Shows what went wrong.
+make_root()
+{
+	local log=$throwaway/${1##*/}.log
+	say "A chroot of ${distributions[$2]}, to be made or brought up to date (some minutes)"
+	prepare_root "$@" >"$log" 2>&1 || { tail -n 20 "$log"; echo "The chroot could not be made"; return 1; }
+}
+
+# In a root, for make_root: what script/test needs there.  Version 19 is in
+# experimental, from which apt takes only what is named, and without pgTAP.  That is
+# written in SQL: the files for 18 serve 19 as well.
+install_for_tests()
+{
+	if [ "$PG_VERSION" = 19 ]; then
+		PG_VERSION=18 bash "$top/script/test" --packages
+		install_packages postgresql-19 postgresql-server-dev-19 libpq5/experimental libpq-dev/experimental
+		if ! is_installed postgresql-19-pgtap; then
+			cd "$(mktemp -d)"
+			apt_get download postgresql-18-pgtap
+			dpkg-deb -R ./*.deb pgtap
+			mv pgtap/usr/share/postgresql/18 pgtap/usr/share/postgresql/19
+			rm -r pgtap/usr/share/doc pgtap/DEBIAN/md5sums
+			sed -i '/^\(Source\|Depends\|Provides\)/d; s/postgresql-18/postgresql-19/' pgtap/DEBIAN/control
+			dpkg-deb -b pgtap pgtap.deb
+			dpkg -i pgtap.deb
+			cd /
+			rm -rf "$OLDPWD"
+		fi
+	fi
+	bash "$top/script/test" --packages
 }

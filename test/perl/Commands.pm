@@ -33,7 +33,7 @@ my @unlooked_at = (
 # A program's name and its rule; the rule is given the words after the name.  It
 # returns what is wrong, or nothing.
 my @rules = (
-	[ qr/^script\//,                       \&script ],
+	[ qr{^(?:script/|test/mutants/run$)},  \&script ],
 	[ qr/^make$/,                          \&make ],
 	[ qr/^(?:apt|apt-get)$/,               \&apt ],
 	[ qr/^dnf$/,                           \&dnf ],
@@ -101,7 +101,7 @@ sub is_command
 	return 0 if $code =~ /^id .*[>=(]/;    # the column, in SQL
 	my ($first) = split_commands($code);
 	my @words = @{ $first ? $first->{words} : [] } or return 0;
-	return 1 if $words[0] =~ m{^(?:\./)?script/} && $words[0] !~ m{\.(?:sh|sql)$} && $words[0] ne 'script/' || $words[0] eq 'make';
+	return 1 if $words[0] =~ m{^(?:\./)?(?:script/|test/mutants/run$)} && $words[0] !~ m{\.(?:sh|sql)$} && $words[0] ne 'script/' || $words[0] eq 'make';
 	return 0 if @words < 2 || $words[0] !~ /^[a-z][a-z0-9.+_-]*$/ || $words[1] =~ /^[:=]/;
 	return 1 if grep { $words[0] =~ $_->[0] } @rules;
 	return -x "$bindir/$words[0]" || on_path($words[0]) ? 1 : 0;
@@ -175,7 +175,7 @@ sub script
 sub variables_of
 {
 	my ($program, %variables) = @_;
-	my ($help) = $program =~ m{^(?:\./)?(script/\S+)} && -x $1 ? (run_script($commands, {}, $1, '--help'))[1] : ();
+	my ($help) = $program =~ m{^(?:\./)?(script/\S+|test/mutants/run)$} && -x $1 ? (run_script($commands, {}, $1, '--help'))[1] : ();
 	return map {
 		my $name = $_;
 		defined $help && $name ne 'PG_VERSION' && $help !~ /\b$name\b/ ? "$program knows no variable $name"
@@ -187,7 +187,7 @@ sub variables_of
 sub wrong_with_variable
 {
 	my ($name, $value) = @_;
-	my @readers = ('Makefile', $pgxs, $pgxs =~ s{makefiles/pgxs\.mk$}{Makefile.global}r, glob('script/* test/t/*/*.pl test/perl/*.pm'));
+	my @readers = ('Makefile', $pgxs, $pgxs =~ s{makefiles/pgxs\.mk$}{Makefile.global}r, glob('script/* test/mutants/run test/t/*/*.pl test/perl/*.pm'));
 	return "nothing reads $name" unless grep { !/Commands\.pm$/ && slurp_file($_) =~ /(?:\$[({]|\$ENV\{|^)$name\b/m } grep { -f } @readers;
 	return "no such version: $value" if $name eq 'PG_VERSION' && $value !~ /^(?:NN|\d\d)$/;
 	return "no such test: $value" if $name eq 'PROVE_TESTS' && grep { !-e } map { glob } split ' ', $value;
@@ -344,10 +344,10 @@ sub wrong_with_option
 {
 	my ($option) = @_;
 	my @words    = split ' ', $option->{text};
-	my @scripts  = $option->{beside} =~ m{(script/[\w-]+)(?![\w.])}g;
+	my @scripts  = $option->{beside} =~ m{(script/[\w-]+|test/mutants/run)(?![\w.])}g;
 	my @programs = grep { -x "$bindir/$_" } $option->{beside} =~ /\b(psql|initdb|pg_\w+)\b/g;
 	push @programs, 'pg_dump' if $option->{beside} =~ /\bdump\b/i;
-	return map { script($_, @words) } grep { -x } glob('script/*') unless @scripts || @programs;
+	return map { script($_, @words) } grep { -x } glob('script/* test/mutants/run') unless @scripts || @programs;
 	return () if grep { !server_program($_, @words) } @programs;
 	my @said = map { [ script($_, @words) ] } @scripts;
 	return () if grep { !@$_ } @said;

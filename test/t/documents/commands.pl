@@ -98,10 +98,11 @@ is( join("\n", map { to_run($_) } 'make && sudo make install && make installchec
 # What is wrong would be noticed.
 foreach my $case (
 	[ 'script/test --packages',                  undef ],
-	[ 'PG_VERSION=17 script/load && script/demo # a look', undef ],
-	[ 'script/mutants --regression clock',       undef ],
+	[ 'PG_VERSION=17 script/test order/units && script/demo # a look', undef ],
+	[ 'test/mutants/run --regression clock',       undef ],
 	[ 'script/test --package',                   'unknown: "--package"' ],
-	[ 'script/mutants --count many',             '--count needs a whole number' ],
+	[ 'script/test order/unit',                  'unknown: "order/unit"' ],
+	[ 'test/mutants/run --count many',             '--count needs a whole number' ],
 	[ 'script/tests',                            'no script script/tests' ],
 	[ 'PG_VERSION=1.7 script/test',              'no such version: 1.7' ],
 	[ 'SECONDS_PER_SOURCE=9 script/demo',        'script/demo knows no variable SECONDS_PER_SOURCE' ],
@@ -145,6 +146,6 @@ SKIP:
 }
 is(join('|', map { "$_->{line} $_->{text}" } documented_commands("`libx-dev` `gcc x-devel` `make x` or `SELECT 1`, `script/a b` `make`\n```sh\n# no\na \\\n b\nc\n```\n```sql\nmake\n```")),
 	"4 a \\\n b|6 c|1 apt install libx-dev|1 dnf install gcc x-devel|1 make x|1 script/a b|1 make", 'commands are found, and nothing else');
-like(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--arche arm64`')), qr/unknown: "--arche"/, 'noticed: an option quoted alone');
-is(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--arch arm64`. All answer `--help`.')), '', '... and no other');
+like(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--outputs packages`')), qr/unknown: "--outputs"/, 'noticed: an option quoted alone');
+is(join('', map { wrong_with_option($_) } lone_options('`script/package`, with `--output packages`. All answer `--help`.')), '', '... and no other');
 done_testing();

@@ -1,5 +1,5 @@
 # Each mutant of test/mutants/list and test/mutants/equivalent changes the code as it is
-# now, and those of the list name a test that there is: script/mutants would end at the
+# now, and those of the list name a test that there is: test/mutants/run would end at the
 # first that does not.
 
 use strict;

@@ -68,6 +68,7 @@ my @exceptions = (
 	[ '--second-stage', "debootstrap's option" ]);
 
 # Only documents about the code speak of backends; users have sessions.
+my $script = qr{^(?:script/|test/mutants/run$)};
 my $about_code = qr{^doc/(internals|reliability)\.md$};
 my @terms_for_users = ([ 'backends?', 'session' ]);
 
@@ -129,7 +130,7 @@ sub seen
 	# A value in pg_stat_activity.
 	$text =~ s/('client backend')/$blank->($1)/ge;
 	# What --help prints is the comment at the head of a script.
-	$text =~ s/^# ?/  /mg if $file =~ m{^script/};
+	$text =~ s/^# ?/  /mg if $file =~ $script;
 	return $text;
 }
 
@@ -139,14 +140,14 @@ my %kinds = (
 	'messages and descriptions in the library' => [ glob('src/*.[ch] src/*/*.[ch]') ],
 	'names and comments in SQL' => [ glob('sql/*.sql') ],
 	'descriptions of the packages' => [ glob('*.control META.json packaging/* debian/control* .github/*/*') ],
-	'the scripts, their help and their messages' => [ glob('script/*') ]);
+	'the scripts, their help and their messages' => [ glob('script/* test/mutants/run') ]);
 
 foreach my $kind (sort keys %kinds)
 {
 	my @found;
 	foreach my $file (@{ $kinds{$kind} })
 	{
-		my @looked_for = (@terms, @phrases, $file =~ $about_code || $file =~ m{^script/} ? () : @terms_for_users);
+		my @looked_for = (@terms, @phrases, $file =~ $about_code || $file =~ $script ? () : @terms_for_users);
 		push @found, map { "$file, $_" } found(seen($file), @looked_for);
 	}
 	cmp_ok(scalar(@{ $kinds{$kind} }), '>', 0, "$kind are there");

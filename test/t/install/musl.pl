@@ -1,5 +1,5 @@
 # Every source, and every library of the tests, compiles with musl's headers, with each
-# warning an error.  script/musl runs what comes out.
+# warning an error.  The workflow's job "alpine" runs what comes out.
 
 use strict;
 use warnings;
