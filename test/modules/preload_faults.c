@@ -12,16 +12,8 @@
  *	  rand N		RAND_bytes fails and queues N errors of OpenSSL
  *	  rand none		RAND_bytes finds no generator, as with a FIPS provider that
  *					cannot be loaded: what fails is OpenSSL itself
- *	  no vdso		the vDSO has no getrandom, as before Linux 6.11
  *
- *	  own FAULT		strikes calls of fast_uuid.so alone, where the server itself
- *					would not survive it
- *	  getrandom ERRNO
- *					is for seccomp_getrandom.c
- *
- *	  A process finds the text in the file that the environment variable
- *	  FAULT_FILE names, when it first wants to know; faults.c sets another in a
- *	  living session.
+ *	  faults.c sets it in a living session; it is for that process.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -54,7 +46,6 @@
 /* The flags for server modules may hide symbols. */
 #pragma GCC visibility push(default)
 
-extern const char *injected_fault(void);
 extern void inject(const char *fault);
 extern int	RAND_bytes(unsigned char *buf, int num);
 
@@ -79,42 +70,10 @@ inject(const char *fault)
 	fault_owner = getpid();
 }
 
-const char *
+static const char *
 injected_fault(void)
 {
-	const char *file = getenv("FAULT_FILE");
-	char		text[sizeof(fault_text)] = "";
-	int			fd;
-
-	if (fault_owner != getpid() && file != NULL)
-	{
-		fd = REAL(open) (file, O_RDONLY);
-		if (fd >= 0 && REAL(read) (fd, text, sizeof(text) - 1) < 0)
-			end_test("the file of the fault cannot be read");
-		if (fd >= 0)
-			REAL(close) (fd);
-		inject(text);
-	}
-	return fault_text;
-}
-
-/*
- * The fault for a call that returns there.
- */
-static const char *
-fault_at(void *caller)
-{
-	const char *fault = injected_fault();
-	const char *library = "/fast_uuid.so";
-	Dl_info		info;
-	size_t		len;
-
-	if (strncmp(fault, "own ", 4) != 0)
-		return fault;
-	if (dladdr(caller, &info) == 0)
-		return "";
-	len = strlen(info.dli_fname);
-	return len > strlen(library) && strcmp(info.dli_fname + len - strlen(library), library) == 0 ? fault + 4 : "";
+	return fault_owner == getpid() ? fault_text : "";
 }
 
 /* Number after this word in the text of a fault; 0: another fault, or none. */
@@ -176,17 +135,6 @@ open(const char *path, int flags,...)
 	device_fd = fd;
 	reads = interrupts = 0;
 	return fd;
-}
-
-/*
- * A fault leads from the vDSO to the program itself, which lacks what that has.
- */
-void *
-dlopen(const char *path, int flags)
-{
-	if (path != NULL && strncmp(path, "linux-", 6) == 0 && strcmp(injected_fault(), "no vdso") == 0)
-		return REAL(dlopen) (NULL, RTLD_LAZY);
-	return REAL(dlopen) (path, flags);
 }
 
 int
@@ -291,7 +239,7 @@ RAND_bytes(unsigned char *buf, int num)
 	void		(*err_set_error) (int, int, const char *,...) =
 		(void (*) (int, int, const char *,...)) dlsym(RTLD_DEFAULT, "ERR_set_error");
 
-	const char *fault = fault_at(__builtin_return_address(0));
+	const char *fault = injected_fault();
 
 	if (strncmp(fault, "rand ", 5) != 0)
 		return REAL(RAND_bytes) (buf, num);

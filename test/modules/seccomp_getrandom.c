@@ -8,14 +8,9 @@
  *	  into a signal, whose handler answers in the kernel's place: with the
  *	  error that is set, or with what the true call returns, which the filter
  *	  knows by its sixth argument (getrandom has three).
- *
- *	  Preloaded into a server with FAULT_FILE in its environment (and
- *	  preload_faults.so) it has the filter in every process, and fails where the
- *	  text there is "getrandom ERRNO".
  */
 #include "postgres.h"
 
-#include <dlfcn.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -32,8 +27,6 @@
 #include "fmgr.h"
 
 PG_MODULE_MAGIC;
-
-PGDLLEXPORT void _PG_init(void);
 
 #define LET_THROUGH		0x5EED5EED
 
@@ -65,7 +58,6 @@ PG_FUNCTION_INFO_V1(drop_vdso_state);
 static volatile int fault_error = 0;	/* errno; 0: none */
 static volatile int fault_times = 0;	/* calls that still fail; below 0: all */
 static volatile int fault_failures = 0;
-static const char *(*injected_fault) (void);	/* of preload_faults.c, where that is */
 static volatile long most_bytes = 0;	/* that a call delivers; 0: no limit */
 
 /*
@@ -83,26 +75,18 @@ may_wait(const ucontext_t *caller, const siginfo_t *info)
 }
 
 /*
- * The error to answer with; 0: none.  One from outside spares OpenSSL, without
- * which no session would begin: its calls may wait, those of fast_uuid may not.
+ * The error to answer with; 0: none.
  */
 static int
 error_for(const ucontext_t *caller, const siginfo_t *info)
 {
-	const char *word = "getrandom ";
-	const char *fault = injected_fault != NULL ? injected_fault() : "";
-
-	if (fault_error != 0 && fault_times != 0)
-	{
-		if (fault_times > 0)
-			fault_times--;
-		if (++fault_failures > MAX_FAILURES || (fault_error == EAGAIN && may_wait(caller, info)))
-			abort();
-		return fault_error;
-	}
-	if (strncmp(fault, word, strlen(word)) == 0 && !may_wait(caller, info))
-		return atoi(fault + strlen(word));
-	return 0;
+	if (fault_error == 0 || fault_times == 0)
+		return 0;
+	if (fault_times > 0)
+		fault_times--;
+	if (++fault_failures > MAX_FAILURES || (fault_error == EAGAIN && may_wait(caller, info)))
+		abort();
+	return fault_error;
 }
 
 static void
@@ -162,19 +146,12 @@ install_filter(void)
 	installed = true;
 }
 
-void
-_PG_init(void)
-{
-	injected_fault = (const char *(*) (void)) dlsym(RTLD_DEFAULT, "injected_fault");
-	if (getenv("FAULT_FILE") != NULL)
-		install_filter();
-}
-
 /*
  * getrandom_fault(error integer, times integer) returns boolean
  *
  * The next calls, as many as given (-1: all), fail with this errno; 0: none
- * does.  EAGAIN: as before the kernel's generator is seeded.  Returns true, so that it can be called in a WHERE clause.
+ * does.  EAGAIN: as before the kernel's generator is seeded.  Returns true, so that it
+ * can be called in a WHERE clause.
  */
 Datum
 getrandom_fault(PG_FUNCTION_ARGS)

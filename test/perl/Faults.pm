@@ -12,7 +12,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(start_faulty_node start_server stop_faulty_node sources session_of outcome error_of reason
+our @EXPORT = qw(start_faulty_node stop_faulty_node sources session_of outcome error_of reason
   descriptors check_failing check_working);
 
 my $modules = getcwd() . '/test/modules';
@@ -24,15 +24,18 @@ my $drawn          = 128;
 my $count_distinct = "SELECT count(DISTINCT right(id::text, 14)) FROM"
   . " (SELECT %s AS id FROM generate_series(1, $drawn)) AS made";
 
-# $options{preload}: with preload_faults.so; $options{initdb}: more options of that.
+# $options{preload}: with preload_faults.so.
 sub start_faulty_node
 {
 	my ($name, %options) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init($options{initdb} ? (extra => $options{initdb}) : ());
+	$node->init;
 	# The just-in-time compiler's own memory is not what is measured.
 	$node->append_conf('postgresql.conf', 'jit = off');
-	start_server($node, $options{preload});
+	{
+		local $ENV{LD_PRELOAD} = "$modules/preload_faults.so" if $options{preload};
+		$node->start;
+	}
 	$node->safe_psql(
 		'postgres', qq[
 CREATE EXTENSION fast_uuid;
@@ -93,16 +96,6 @@ END \$\$;
 	@sources = split /\n/,
 	  $node->safe_psql('postgres', 'SELECT name FROM fast_uuid_sources() WHERE available');
 	return $node;
-}
-
-# With preload_faults.so, and a file that gives the fault to every process.
-sub start_server
-{
-	my ($node, $preload, $fault_file) = @_;
-	local $ENV{LD_PRELOAD} = "$modules/preload_faults.so" if $preload;
-	local $ENV{FAULT_FILE} = $fault_file if defined $fault_file;
-	$node->start;
-	return;
 }
 
 # Those that this build has.

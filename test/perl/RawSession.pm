@@ -26,6 +26,15 @@ sub connect
 	return $self;
 }
 
+# start(NODE, STATEMENT...): a session of the server's owner, which has run these.
+sub start
+{
+	my ($class, $node, @statements) = @_;
+	my $self = $class->connect($node, user => scalar getpwuid($>), database => 'postgres');
+	$self->query_safe($_) foreach @statements;
+	return $self;
+}
+
 sub message
 {
 	my ($self) = @_;

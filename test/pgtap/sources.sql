@@ -11,9 +11,9 @@ INSERT INTO source
 INSERT INTO source VALUES ('in turn', '{NULL,openssl,getrandom,urandom,xorshift128+}');
 
 CREATE TEMP TABLE buffer (size text);
-INSERT INTO buffer VALUES ('0'), ('7'), ('8'), ('100'), ('4kB'), ('64kB');
+INSERT INTO buffer VALUES ('0'), ('100'), ('64kB');
 
-SELECT plan((SELECT count(*) * (SELECT count(*) FROM buffer) * 6 FROM source)::integer + 12);
+SELECT plan((SELECT count(*) * (SELECT count(*) FROM buffer) * 6 FROM source)::integer);
 
 CREATE FUNCTION pg_temp.unix_ms(id uuid) RETURNS bigint
   LANGUAGE sql IMMUTABLE
@@ -46,22 +46,6 @@ END $$;
 SELECT pg_temp.properties(name || ', buffer ' || set_config('fast_uuid.buffer_size', size, true), pattern)
   FROM source, buffer;
 RESET fast_uuid.buffer_size;
-
--- labels
-SELECT has_function('uuidv7_fast', ARRAY['text']);
-SELECT function_returns('uuidv7_fast', ARRAY['text'], 'uuid');
-SELECT volatility_is('uuidv7_fast', ARRAY['text'], 'volatile');
-SELECT isnt_strict('uuidv7_fast', ARRAY['text']);
-SELECT isnt_definer('uuidv7_fast', ARRAY['text']);
-SELECT function_privs_are('uuidv7_fast', ARRAY['text'], 'public', ARRAY['EXECUTE']);
-
--- errors
-SELECT throws_ok($$SELECT uuidv7_fast('typo')$$, '22023', 'unrecognized entropy source "typo"');
-SELECT throws_ok($$SET fast_uuid.source = 'typo'$$, '22023');
-SELECT throws_ok($$SET fast_uuid.buffer_size = '1MB'$$, '22023');
-SELECT throws_ok($$SET fast_uuid.seed = 'typo'$$, '22023');
-SELECT throws_ok($$SET fast_uuid.typo = 'on'$$, '42602');
-SELECT lives_ok($$SELECT uuidv7_fast()$$, 'the session goes on');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -1,15 +1,6 @@
 -- Times in and out: uuidv7_fast_at, _min, _max and _timestamp.
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
-CREATE FUNCTION pg_temp.try(command text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-  EXECUTE command INTO answer;
-  RETURN coalesce(answer, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-  RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
-
 -- the vector of RFC 9562, appendix A.6
 SELECT uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F') AS time,
        uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F')
@@ -22,11 +13,7 @@ SELECT count(*) AS tried, count(uuidv7_fast_timestamp(id)) AS with_time,
          FILTER (WHERE uuidv7_fast_timestamp(id) IS NOT NULL) AS which
   FROM generate_series(0, 15) AS version, generate_series(0, 15) AS variant,
        CAST('017F22E2-79B0-' || to_hex(version) || 'CC3-' || to_hex(variant) || '8C4-DC0C0C07398F' AS uuid) AS id;
-SELECT uuidv7_fast_timestamp(gen_random_uuid()) IS NULL AS version_4,
-       uuidv7_fast_timestamp('C232AB00-9414-11EC-B3C8-9F6BDECED846') IS NULL AS version_1,
-       uuidv7_fast_timestamp('11111111-1111-1111-1111-111111111111') IS NULL AS no_variant,
-       uuidv7_fast_timestamp('00000000-0000-0000-0000-000000000000') IS NULL AS nil,
-       uuidv7_fast_timestamp('ffffffff-ffff-ffff-ffff-ffffffffffff') IS NULL AS max,
+SELECT uuidv7_fast_timestamp('ffffffff-ffff-ffff-ffff-ffffffffffff') IS NULL AS max,
        uuidv7_fast_timestamp(NULL) IS NULL AS null_id, uuidv7_fast_timestamp(uuidv7_fast(), NULL) IS NULL AS null_flag;
 
 -- the first and the last values there are
@@ -37,14 +24,8 @@ SELECT ts, uuidv7_fast_min(ts) AS min, uuidv7_fast_max(ts) AS max,
                     '10889-08-02 05:31:50.655999']::timestamptz[]) AS ts;
 
 -- outside the range of a version 7 UUID
-SELECT function, ts, pg_temp.try(format('SELECT %s(%L::timestamptz)', function, ts))
-  FROM unnest(ARRAY['uuidv7_fast_at', 'uuidv7_fast_min', 'uuidv7_fast_max']) AS function,
-       unnest(ARRAY['1969-12-31 23:59:59.999999', '4713-01-01 BC', '10889-08-02 05:31:50.656', '294276-12-31',
-                    'infinity', '-infinity']) AS ts;
 SELECT uuidv7_fast_min('1969-12-31');
-SELECT pg_temp.try('SELECT uuidv7_fast_at(NULL)') AS at_null, uuidv7_fast_min(NULL) IS NULL AS min_null,
-       uuidv7_fast_max(NULL) IS NULL AS max_null;
-SELECT pg_temp.try('SELECT uuidv7_fast_at(now(), ''typo'')');
+SELECT uuidv7_fast_min(NULL) IS NULL AS min_null, uuidv7_fast_max(NULL) IS NULL AS max_null;
 
 -- A build without OpenSSL has another source in its place.
 SELECT name AS openssl FROM fast_uuid_sources() WHERE current \gset

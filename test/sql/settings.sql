@@ -3,64 +3,130 @@ SELECT uuidv7_fast() IS NOT NULL AS library_loaded;
 -- A build without OpenSSL has another default.
 SELECT name AS openssl FROM fast_uuid_sources() WHERE current \gset
 
-SELECT name, CASE setting WHEN :'openssl' THEN 'openssl' ELSE setting END AS setting, unit, context, vartype,
-       min_val, max_val, enumvals, CASE boot_val WHEN :'openssl' THEN 'openssl' ELSE boot_val END AS boot_val,
-       short_desc, extra_desc
-  FROM pg_settings WHERE name LIKE 'fast\_uuid.%' ORDER BY name \gx
+SELECT substr(name, 11) AS name, CASE setting WHEN :'openssl' THEN 'openssl' ELSE setting END AS setting, unit, context, vartype,
+       min_val, max_val, enumvals
+  FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND setting = boot_val ORDER BY name;
 
-SHOW fast_uuid.buffer_size;
-SET fast_uuid.source = 'XorShift128+';
-SHOW fast_uuid.source;
-RESET fast_uuid.source;
-SELECT current_setting('fast_uuid.source') = :'openssl' AS default_again;
-SET fast_uuid.ordering = 'Session';
-SHOW fast_uuid.ordering;
-RESET fast_uuid.ordering;
-
--- SET LOCAL ends with the transaction
+-- SET LOCAL ends with the transaction, a function's own setting with the call
+CREATE FUNCTION pg_temp.hardened() RETURNS text LANGUAGE plpgsql
+  SET fast_uuid.source = 'urandom'
+  AS $$ BEGIN PERFORM uuidv7_fast(); RETURN current_setting('fast_uuid.source'); END $$;
 BEGIN;
-SET LOCAL fast_uuid.source = 'urandom';
+SET LOCAL fast_uuid.source = 'getrandom';
 SET LOCAL fast_uuid.buffer_size = '64kB';
 SET LOCAL fast_uuid.vdso = off;
 SET LOCAL fast_uuid.seed = '42';
-SHOW fast_uuid.source;
-SELECT uuidv7_fast() IS NOT NULL AS made;
+SELECT uuidv7_fast() IS NOT NULL AS made, pg_temp.hardened() AS inside, current_setting('fast_uuid.source') AS outside;
 COMMIT;
 SELECT current_setting('fast_uuid.source') = :'openssl' AS default_source, current_setting('fast_uuid.buffer_size') AS buffer_size,
        current_setting('fast_uuid.vdso') AS vdso, current_setting('fast_uuid.seed') AS seed;
 
--- a function's own setting ends with the call
-CREATE FUNCTION pg_temp.hardened() RETURNS text LANGUAGE plpgsql
-  SET fast_uuid.source = 'urandom'
-  AS $$ BEGIN PERFORM uuidv7_fast(); RETURN current_setting('fast_uuid.source'); END $$;
-SELECT pg_temp.hardened() AS inside, current_setting('fast_uuid.source') = :'openssl' AS default_outside;
+-- what is said of a wrong text
+SET fast_uuid.source = 'typo';
+SET fast_uuid.ordering = 'typo';
+SET fast_uuid.seed = 'abc';
+SET fast_uuid.allowed_sources = 'openssl, typo, urandom';
+SET fast_uuid.nothing = '1';
 
--- bad values are refused, and the setting stays
-\pset format unaligned
-\pset tuples_only on
--- (servers write the bounds in parentheses differently)
-CREATE FUNCTION pg_temp.try(command text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE detail text; hint text;
+-- What a text is taken for: how the setting is seen then.  Of one that is refused what was
+-- there before stays.
+CREATE FUNCTION pg_temp.taken(setting text, before text, value text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE command;
-  RETURN 'accepted: ' || command;
-EXCEPTION WHEN OTHERS THEN
-  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-  RETURN concat_ws(E'\n  ', SQLSTATE || ' ' || regexp_replace(SQLERRM, ' \(.*\)$', ''), nullif(detail, ''), nullif(hint, ''));
+  PERFORM set_config('fast_uuid.' || setting, before, false);
+  BEGIN
+    PERFORM set_config('fast_uuid.' || setting, value, false);
+  EXCEPTION WHEN invalid_parameter_value THEN
+    RETURN CASE current_setting('fast_uuid.' || setting) WHEN before THEN 'refused' ELSE 'changed' END;
+  END;
+  RETURN CASE setting
+    WHEN 'seed' THEN (SELECT string_agg(right(uuidv7_fast('xorshift128+')::text, 14), ' ') FROM generate_series(1, 8))
+    WHEN 'allowed_sources' THEN (SELECT coalesce(string_agg(name, ' '), 'none') FROM fast_uuid_sources() WHERE allowed)
+    ELSE current_setting('fast_uuid.' || setting) END;
 END $$;
-SELECT pg_temp.try(format('SET fast_uuid.%s = %L', name, value))
-  FROM (VALUES (1, 'source', 'typo'), (2, 'source', ''), (3, 'source', 'openssl '),
-               (4, 'buffer_size', '-1'), (5, 'buffer_size', '65537'), (6, 'buffer_size', '65kB'),
-               (7, 'buffer_size', 'many'), (8, 'buffer_size', '0'), (9, 'buffer_size', '64kB'),
-               (10, 'vdso', 'maybe'), (11, 'vdso', 'no'),
-               (20, 'seed', 'abc'), (21, 'seed', '-1'), (22, 'seed', ' 1'), (23, 'seed', '1 '),
-               (24, 'seed', '18446744073709551616'), (25, 'seed', '0x'), (26, 'seed', '0x1ffffffffffffffff'),
-               (27, 'seed', '0xgg'), (28, 'seed', '1.5'), (29, 'seed', '18446744073709551615'),
-               (30, 'seed', '0xFFFFFFFFFFFFFFFF'), (31, 'seed', '0'), (32, 'seed', ''),
-               (33, 'nothing', '1')) AS tried (n, name, value) ORDER BY n;
+CREATE TEMP TABLE name (wrong text);
+INSERT INTO name SELECT unnest(ARRAY[' urandom', 'urandom ', E'urandom\n', 'urand', 'urandomx', 'u random', '"urandom"', '/dev/urandom', 'urandom,',
+  '', ' ', '0', '1', 'default', 'all', 'xorshift128', 'xorshift128++', 'xorshift', E'\xef\xbd\x95random', '-1 hour', 'P1D', 'open ssl']);
+WITH meant (setting, before, plain, texts) AS (VALUES
+  ('seed', '42', '0', ARRAY['00', '0x0', '0X0', '000000000000000000000000']),
+  ('seed', '42', '7', ARRAY['07', '0x7']),
+  ('seed', '42', '10', ARRAY['010', '0xA', '0x0a']),
+  ('seed', '42', '2989', ARRAY['0xBaD', '0X0bAd']),
+  ('seed', '42', '10000000', ARRAY['0x989680']),
+  ('seed', '42', '4294967296', ARRAY['0x100000000', '00004294967296']),
+  ('seed', '42', '18446744073709551615', ARRAY['0xffffffffffffffff', '0x0000ffffFFFFffffFFFF', '00018446744073709551615']),
+  ('allowed_sources', 'getrandom', 'urandom',
+   ARRAY['URANDOM', ' urandom ', E'\turandom\n', '"urandom"', '"URandom"', 'urandom,urandom', ',urandom,']),
+  ('allowed_sources', 'urandom', 'getrandom, urandom',
+   ARRAY['urandom,getrandom', E'urandom\n,\tgetrandom', ' "urandom" , GETRANDOM', 'urandom,getrandom,urandom', 'urandom getrandom']),
+  ('allowed_sources', 'urandom', '', ARRAY[' ', E'\t', ',']),
+  ('source', 'getrandom', 'urandom', ARRAY['URANDOM', 'URandom']),
+  ('source', 'getrandom', 'xorshift128+', ARRAY['XorShift128+']),
+  ('buffer_size', '1kB', '64kB', ARRAY['65536', '65536B', ' 64 kB ']),
+  ('buffer_size', '1kB', '0', ARRAY['0kB']),
+  ('max_clock_lead', '5s', '1s', ARRAY['1000', '1000ms', ' 1 s ']),
+  ('max_clock_lead', '5s', '2147483647ms', ARRAY['2147483647']),
+  ('vdso', 'on', 'off', ARRAY['no', 'OFF', '0']),
+  ('ordering', 'session', 'instance', ARRAY['INSTANCE', 'Instance']),
+  ('required_ordering', 'session', 'durable', ARRAY['DURABLE']))
+SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (
+         WHERE taken IS DISTINCT FROM pg_temp.taken(setting, before, plain) OR taken = pg_temp.taken(setting, before, before)) AS otherwise_taken
+  FROM meant, unnest(texts) AS text, pg_temp.taken(setting, before, text) AS taken;
 RESET ALL;
-\pset format aligned
-\pset tuples_only off
+WITH wrong (setting, before, texts) AS (VALUES
+  ('seed', '42', ARRAY[' 1', '1 ', E'1\n', E'\t1', '+1', '-1', '-0', '1e3', '1.0', '1.', '1_000', '1,000', '0b1', '0o7', '0x', '0X', 'x1',
+   '0xx1', '0x 1', '0x-1', '0x+1', '0x0x1', '1x', '0x1g', '0x1.8', 'a', 'ff', 'h2a', 'inf', 'nan', 'on', 'true', '$1', E'\xef\xbc\x91',
+   '18446744073709551616', '36893488147419103232', '0x10000000000000000', '99999999999999999999999999']),
+  ('allowed_sources', 'getrandom', ARRAY['urand', 'urandomx', 'u random', '/dev/urandom', 'xorshift128', 'all', 'none', '*',
+   'urandom;getrandom', 'urandom|getrandom', '''urandom''', '"urandom" x', 'urandom, all', 'urand, urandom', 'openssl getrandom typo']),
+  ('buffer_size', '1kB', ARRAY['65537', '65kB', '128kB', '1MB', '-1', '-1kB', '1kb', '1KB', 'kB', '', ' ', '1x', '1kBx', '99999999999999999999']),
+  ('max_clock_lead', '5s', ARRAY['-2', '-2ms', '-1s', '25d', '2147483648', '1 month', '1S', 's', '', ' ', '1x']),
+  ('vdso', 'off', ARRAY['maybe', '']),
+  ('source', 'getrandom', (SELECT array_agg(wrong) FROM name)),
+  ('ordering', 'session', ARRAY[' instance', 'instance ', E'instance\n', 'inst', 'instances', '"instance"', 'session,instance', '', '1']),
+  ('required_ordering', 'session', ARRAY[' instance', 'instance ', 'inst', 'session,instance', '', '1']))
+SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (WHERE pg_temp.taken(setting, before, text) <> 'refused') AS taken
+  FROM wrong, unnest(texts) AS text;
+RESET ALL;
+
+-- The source as an argument, and what is drawn where there is none: from the source that
+-- is set, without a buffer a word for each UUID.  What was buffered before is not used.
+CREATE FUNCTION pg_temp.drawn(call text, argument text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  before jsonb := (SELECT jsonb_object_agg(name, refills) FROM fast_uuid_stats() WHERE kind = 'source');
+BEGIN
+  EXECUTE format('SELECT count(id) FROM (SELECT %s AS id FROM generate_series(1, 2)) AS made', format(call, argument));
+  RETURN (SELECT string_agg(name || ' ' || refills - (before ->> name)::int, ', ' ORDER BY name) FROM fast_uuid_stats()
+           WHERE kind = 'source' AND refills > (before ->> name)::int);
+EXCEPTION WHEN invalid_parameter_value THEN
+  RETURN 'refused';
+END $$;
+CREATE FUNCTION pg_temp.by_cursor() RETURNS uuid LANGUAGE plpgsql SET fast_uuid.source = 'urandom' AS $$
+DECLARE
+  c CURSOR FOR SELECT uuidv7_fast_set(9);
+  id uuid;
+BEGIN
+  OPEN c;
+  FETCH c INTO id;
+  PERFORM set_config('fast_uuid.source', 'getrandom', true);
+  FETCH c INTO id;
+  CLOSE c;
+  RETURN id;
+END $$;
+SELECT uuidv7_fast(name) IS NOT NULL AS buffered FROM unnest(ARRAY['getrandom', 'urandom']) AS name;
+SET fast_uuid.vdso = off;
+SELECT pg_temp.drawn('uuidv7_fast(''getrandom'')', '') AS getrandom;
+SELECT uuidv7_fast('urandom') IS NOT NULL AS buffered;
+SET fast_uuid.source = 'urandom';
+SET fast_uuid.buffer_size = 0;
+SELECT call, pg_temp.drawn(call, 'NULL') AS by_null, pg_temp.drawn(call, quote_literal('GetRandom')) AS named,
+       count(*) AS texts, count(*) FILTER (WHERE pg_temp.drawn(call, quote_literal(wrong)) = 'refused') AS refused
+  FROM name, unnest(ARRAY['uuidv7_fast(%s)', 'uuidv7_fast(interval ''0'', %s)', 'uuidv7_fast_at(now(), %s)',
+                          '(uuidv7_fast_array(1, %s))[1]', 'uuidv7_fast_set(1, %s)']) WITH ORDINALITY AS calls (call, n)
+ GROUP BY n, call ORDER BY n;
+SELECT call, pg_temp.drawn(call, '') AS by_setting
+  FROM unnest(ARRAY['uuidv7_fast()', 'uuidv7_fast(interval ''0'')', 'uuidv7_fast_at(now())', '(uuidv7_fast_array(1))[1]',
+                    'uuidv7_fast_set(1)', 'pg_temp.by_cursor()']) AS call;
+RESET ALL;
 
 -- who may set what
 CREATE ROLE regress_fast_uuid_user;
@@ -82,16 +148,11 @@ ALTER SYSTEM SET fast_uuid.seed = '1';
 -- per database and per role, in a new session, before and after the library is loaded
 SELECT current_database() AS database, current_user AS superuser \gset
 ALTER DATABASE :"database" SET fast_uuid.source = 'getrandom';
-ALTER ROLE regress_fast_uuid_user SET fast_uuid.source = 'xorshift128+';
-ALTER ROLE regress_fast_uuid_user SET fast_uuid.buffer_size = '1kB';
 ALTER ROLE :"superuser" IN DATABASE :"database" SET fast_uuid.buffer_size = '2kB';
 ALTER ROLE regress_fast_uuid_user SET fast_uuid.source = 'typo';
 \c -
 SHOW fast_uuid.source;
-SELECT uuidv7_fast() IS NOT NULL AS made;
-SHOW fast_uuid.source;
-SHOW fast_uuid.buffer_size;
-SELECT setconfig FROM pg_db_role_setting WHERE setrole = 'regress_fast_uuid_user'::regrole;
+SELECT uuidv7_fast() IS NOT NULL AS made, current_setting('fast_uuid.source') AS source, current_setting('fast_uuid.buffer_size') AS buffer_size;
 ALTER DATABASE :"database" RESET fast_uuid.source;
 ALTER ROLE :"superuser" IN DATABASE :"database" RESET ALL;
 DROP ROLE regress_fast_uuid_user;

@@ -53,14 +53,9 @@ SELECT uuidv7_fast(interval '8900 years');
 SELECT shift, pg_temp.state(format('SELECT uuidv7_fast(%L::interval)', shift))
          = CASE WHEN current_setting('server_version_num')::integer >= 170000 THEN '22008' ELSE '22007' END AS refused
   FROM unnest(ARRAY['infinity', '-infinity']) AS shift;
-SELECT uuidv7_fast(NULL::interval);
-SELECT uuidv7_fast(NULL::interval, 'getrandom');
-SELECT uuidv7_fast('1 day'::interval, 'typo');
 
 -- a text that looks like an interval is told apart from a misspelt source
 SELECT uuidv7_fast('-1 hour');
-SELECT uuidv7_fast('P1D');
-SELECT uuidv7_fast('open ssl');
 SELECT uuidv7_fast(NULL) IS NOT NULL AS untyped_null_is_a_source;
 
 -- Where the server has uuidv7(shift) itself, each case has the same SQLSTATE

@@ -79,30 +79,38 @@ jumps_like(const Matrix *m)
 int
 main(void)
 {
-	/* From the definitions in arbitrary-precision integers (Python). */
-	static const uint64 splitmix_0[] = {
-		UINT64CONST(0xe220a8397b1dcdaf), UINT64CONST(0x6e789e6aa1b965f4),
-	UINT64CONST(0x06c45d188009454f), UINT64CONST(0xf88bb8a8724c81ec)};
-	static const uint64 xorshift_42[] = {
-		UINT64CONST(0xe6c71559e2525f98), UINT64CONST(0xb058533f2de1e247),
-	UINT64CONST(0xb9ce3f9922d00c78), UINT64CONST(0xe388dbc5079ed02b)};
+	/* Of the seeds 0 or 42 and 2^64 - 1, from the definitions in Python's integers. */
+	static const uint64 splitmix[2][4] = {
+		{UINT64CONST(0xe220a8397b1dcdaf), UINT64CONST(0x6e789e6aa1b965f4),
+		UINT64CONST(0x06c45d188009454f), UINT64CONST(0xf88bb8a8724c81ec)},
+		{UINT64CONST(0xe4d971771b652c20), UINT64CONST(0xe99ff867dbf682c9),
+	UINT64CONST(0x382ff84cb27281e9), UINT64CONST(0x6d1db36ccba982d2)}};
+	static const uint64 xorshift[2][4] = {
+		{UINT64CONST(0xe6c71559e2525f98), UINT64CONST(0xb058533f2de1e247),
+		UINT64CONST(0xb9ce3f9922d00c78), UINT64CONST(0xe388dbc5079ed02b)},
+		{UINT64CONST(0xce7969def75baee9), UINT64CONST(0x9b27cbf8baaadaef),
+	UINT64CONST(0x2001ac4746b33019), UINT64CONST(0x835c5a6ba31921fa)}};
 
 	static Matrix t,
 				stream;
 	Xorshift128Plus g;
-	uint64		counter = 0;
 	uint64		state[2];
-	bool		equal = true;
+	bool		splitmix_equal = true,
+				equal = true;
 
-	for (int i = 0; i < 4; i++)
-		equal &= splitmix64_next(&counter) == splitmix_0[i];
-	ok(equal, "splitmix64 from 0");
+	for (int i = 0; i < 2; i++)
+	{
+		uint64		counter = i == 0 ? 0 : PG_UINT64_MAX;
 
-	equal = true;
-	xorshift128plus_seed(&g, 42);
-	for (int i = 0; i < 4; i++)
-		equal &= xorshift128plus_next(&g) == xorshift_42[i];
-	ok(equal, "xorshift128+ seeded with 42");
+		xorshift128plus_seed(&g, i == 0 ? 42 : PG_UINT64_MAX);
+		for (int k = 0; k < 4; k++)
+		{
+			splitmix_equal &= splitmix64_next(&counter) == splitmix[i][k];
+			equal &= xorshift128plus_next(&g) == xorshift[i][k];
+		}
+	}
+	ok(splitmix_equal, "splitmix64 from 0 and from 2^64 - 1");
+	ok(equal, "xorshift128+ seeded with 42 and with 2^64 - 1");
 
 	set_transition(&t);
 	equal = true;

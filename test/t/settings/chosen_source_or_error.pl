@@ -28,47 +28,39 @@ $honest->quit;
 
 sub attack_allowlist
 {
-	my ($where, @states) = @_;
-	foreach my $way (@ways)
+	my ($where, @attacks) = @_;
+	foreach my $way (@attacks)
 	{
-		foreach my $state (@states)
+		my $what = "allowlist from $where, $way";
+		my ($session, $outcome) = attempt(
+			'attacker', $way, $states[0], wrapped(''),
+			'fast_uuid.allowed_sources' => 'xorshift128+', 'fast_uuid.source' => 'xorshift128+');
+		unlike($outcome, qr/value/, "$what: no value ($outcome)");
+		foreach my $later ('RESET fast_uuid.allowed_sources', 'RESET ALL', 'DISCARD ALL', 'reload')
 		{
-			my $what = "allowlist from $where, $way, $state->{name}";
-			my ($session, $outcome) = attempt(
-				'attacker', $way, $state, wrapped(''),
-				'fast_uuid.allowed_sources' => 'xorshift128+', 'fast_uuid.source' => 'xorshift128+');
-			unlike($outcome, qr/value/, "$what: no value ($outcome)");
-			foreach my $later ('RESET fast_uuid.allowed_sources', 'RESET ALL', 'DISCARD ALL', 'reload')
-			{
-				$later eq 'reload' ? reload_in($session) : $session->query($later);
-				unlike($session->outcome("SELECT uuidv7_fast('xorshift128+')"), qr/value/, "$what: none after $later");
-				unlike($session->outcome('SET fast_uuid.source = "xorshift128+"; INSERT INTO item DEFAULT VALUES'),
-					qr/value/, "$what: none by the column's default after $later");
-				$session->query('RESET fast_uuid.source');
-			}
-			like($session->outcome("SELECT uuidv7_fast('getrandom')"), qr/value/, "$what: what is allowed works in the end")
-			  unless $way eq 'option' || $way eq 'startup packet';
-			$session->quit;
+			$later eq 'reload' ? reload_in($session) : $session->query($later);
+			unlike($session->outcome("SELECT uuidv7_fast('xorshift128+')"), qr/value/, "$what: none after $later");
+			unlike($session->outcome('SET fast_uuid.source = "xorshift128+"; INSERT INTO item DEFAULT VALUES'),
+				qr/value/, "$what: none by the column's default after $later");
+			$session->query('RESET fast_uuid.source');
 		}
+		like($session->outcome("SELECT uuidv7_fast('getrandom')"), qr/value/, "$what: what is allowed works in the end")
+		  unless $way eq 'option' || $way eq 'startup packet';
+		$session->quit;
 	}
 	return;
 }
 
 sub attack_function
 {
-	my (@states) = @_;
 	foreach my $way (@ways)
 	{
-		foreach my $state (@states)
+		foreach my $function ('restricted', 'restricted_for_caller')
 		{
-			foreach my $function ('restricted', 'restricted_for_caller')
-			{
-				my ($session, $outcome) = attempt(
-					'attacker', $way, $state, "$function('xorshift128+')",
-					'fast_uuid.allowed_sources' => 'xorshift128+');
-				unlike($outcome, qr/value/, "allowlist from $function(), $way, $state->{name}: no value ($outcome)");
-				$session->quit;
-			}
+			my ($session, $outcome) = attempt('attacker', $way, $states[0], "$function('xorshift128+')",
+				'fast_uuid.allowed_sources' => 'xorshift128+');
+			unlike($outcome, qr/value/, "allowlist from $function(), $way: no value ($outcome)");
+			$session->quit;
 		}
 	}
 	my ($session, $outcome) = attempt('attacker', 'SET', $states[0], "restricted_for_caller('xorshift128+')");
@@ -142,52 +134,18 @@ $session->quit;
 
 # --- The chosen source, in whatever way it was chosen.
 
-sub choose_in_session
+foreach my $way (@ways)
 {
-	my (@states) = @_;
-	foreach my $way (@ways)
+	foreach my $state (@states)
 	{
-		foreach my $state (@states)
-		{
-			my $what = "source = 'urandom', $way, $state->{name}";
-			my ($session, $outcome) = attempt('attacker', $way, $state, wrapped(''), 'fast_uuid.source' => 'urandom');
-			like($outcome, qr/value/, "$what: the call is answered");
-			is(used($session), 'urandom', "$what: from nowhere else");
-			is(join('', @{ $session->{notices} }), '', "$what: no warning");
-			$session->quit;
-		}
+		my $what = "source = 'urandom', $way, $state->{name}";
+		my ($session, $outcome) = attempt('attacker', $way, $state, wrapped(''), 'fast_uuid.source' => 'urandom');
+		like($outcome, qr/value/, "$what: the call is answered");
+		is(used($session), 'urandom', "$what: from nowhere else");
+		is(join('', @{ $session->{notices} }), '', "$what: no warning");
+		$session->quit;
 	}
-	return;
 }
-
-sub choose_for_session
-{
-	my (@states) = @_;
-	foreach my $where (sort keys %dba)
-	{
-		my $undo = $dba{$where}->('fast_uuid.source', 'urandom');
-		foreach my $state (@states)
-		{
-			my $session = session('attacker', {});
-			$session->query($state->{before});
-			like($session->outcome($state->{query}->(wrapped(''))), qr/value/, "source = 'urandom', $where, $state->{name}: the call is answered");
-			is(used($session), 'urandom', "source = 'urandom', $where, $state->{name}: from nowhere else");
-			$session->quit;
-		}
-		$undo->();
-	}
-	return;
-}
-
-choose_in_session(@states);
-choose_for_session(@states);
-
-# A set takes over another source from the next row on.
-$session = session('attacker', {});
-$session->query($_) foreach "SET fast_uuid.source = 'getrandom'", 'BEGIN', 'DECLARE c CURSOR FOR SELECT uuidv7_fast_set(100)', 'FETCH c';
-$session->query("SET LOCAL fast_uuid.source = 'urandom'; FETCH c");
-is(used($session), 'getrandom urandom', 'a cursor over a set follows the setting');
-$session->quit;
 
 # A session that has the library keeps what it has when it reads a wrong file.
 $session = session('attacker', {});
@@ -212,76 +170,62 @@ my $first = $session->query("SET fast_uuid.seed = '42'; " . sprintf "SELECT $see
 $session->quit;
 like($first, qr/^[0-9a-f]{12}$/, 'a seed gives known random bits');
 
-sub seeds
+foreach my $way (@ways)
 {
-	my (@states) = @_;
-	foreach my $way (@ways)
+	foreach my $state (@states)
 	{
-		foreach my $state (@states)
+		my $call = sprintf $seeded, wrapped('xorshift128+');
+		my ($session, $outcome) = attempt($superuser, $way, $state, $call, 'fast_uuid.seed' => '42');
+		my $what = "seed, superuser, $way, $state->{name}";
+		if ($way eq 'option' || $way eq 'startup packet')
 		{
-			my $call = sprintf $seeded, wrapped('xorshift128+');
-			my ($session, $outcome) = attempt($superuser, $way, $state, $call, 'fast_uuid.seed' => '42');
-			my $what = "seed, superuser, $way, $state->{name}";
-			if ($way eq 'option' || $way eq 'startup packet')
-			{
-				isnt($outcome, "value $first", "$what: not taken");
-				like(join('', @{ $session->{notices} }) . $session->{error}, qr/invalid value for parameter "fast_uuid\.seed": "42"/, "$what: and that is said");
-			}
-			else
-			{
-				is($outcome, "value $first", "$what: the seed's");
-			}
-			$session->quit;
+			isnt($outcome, "value $first", "$what: not taken");
+			like(join('', @{ $session->{notices} }) . $session->{error}, qr/invalid value for parameter "fast_uuid\.seed": "42"/, "$what: and that is said");
+		}
+		else
+		{
+			is($outcome, "value $first", "$what: the seed's");
+		}
+		$session->quit;
 
-			($session, $outcome) = attempt('attacker', $way, $state, $call, 'fast_uuid.seed' => '42');
-			isnt($outcome, "value $first", "seed, ordinary role, $way, $state->{name}: not taken ($outcome)");
-			$session->quit;
-		}
+		($session, $outcome) = attempt('attacker', $way, $state, $call, 'fast_uuid.seed' => '42');
+		isnt($outcome, "value $first", "seed, ordinary role, $way, $state->{name}: not taken ($outcome)");
+		$session->quit;
 	}
-	foreach my $where (sort keys %dba)
-	{
-		my $undo = $dba{$where}->('fast_uuid.seed', '42');
-		foreach my $state (@states)
-		{
-			my $session = session('attacker', {});
-			$session->query($state->{before});
-			my $outcome = $session->outcome($state->{query}->(wrapped('xorshift128+')));
-			like($outcome, qr/^value/, "seed from $where, $state->{name}: a value");
-			isnt($outcome, "value $first", "seed from $where, $state->{name}: not the seed's");
-			$session->quit;
-		}
-		$undo->();
-	}
-	return;
 }
-
-seeds(@states);
+foreach my $where (sort keys %dba)
+{
+	my $undo = $dba{$where}->('fast_uuid.seed', '42');
+	foreach my $state (@states)
+	{
+		my $session = session('attacker', {});
+		$session->query($state->{before});
+		my $outcome = $session->outcome($state->{query}->(wrapped('xorshift128+')));
+		like($outcome, qr/^value/, "seed from $where, $state->{name}: a value");
+		isnt($outcome, "value $first", "seed from $where, $state->{name}: not the seed's");
+		$session->quit;
+	}
+	$undo->();
+}
 
 # --- The same where the server has loaded the library.
 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
 $node->restart;
-@states = $states[0];
 
 foreach my $where (sort keys %dba)
 {
 	my $undo = $dba{$where}->('fast_uuid.allowed_sources', 'getrandom');
-	attack_allowlist($where, @states);
+	attack_allowlist($where, $where eq 'DATABASE postgres' ? @ways : ('SET', 'startup packet'));
 	$undo->();
 }
-attack_function(@states);
-choose_in_session(@states);
-choose_for_session(@states);
-seeds(@states);
+attack_function();
 
 # A source that is not allowed is a wish like any other.
-foreach my $way (@ways)
-{
-	my ($session, $outcome) =
-	  attempt($superuser, $way, $states[0], wrapped(''), 'fast_uuid.source' => 'xorshift128+', 'fast_uuid.allowed_sources' => 'getrandom');
-	is($outcome, '42501', "source = 'xorshift128+', not allowed, $way: the call is refused");
-	$session->quit;
-}
+my ($wish, $refused) =
+  attempt($superuser, 'SET', $states[0], wrapped(''), 'fast_uuid.source' => 'xorshift128+', 'fast_uuid.allowed_sources' => 'getrandom');
+is($refused, '42501', "source = 'xorshift128+', not allowed: the call is refused");
+$wish->quit;
 
 # The other side: who was given the privilege restricts, and opens, by option.
 foreach my $way (@ways)

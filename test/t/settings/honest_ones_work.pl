@@ -33,8 +33,6 @@ CREATE FUNCTION wrapped() RETURNS uuid LANGUAGE plpgsql PARALLEL RESTRICTED AS '
 CREATE FUNCTION mistaken(call text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS
 	'DECLARE id text; BEGIN EXECUTE concat($$SELECT $$, call) INTO id; RETURN id; END';
 });
-# Of the database "postgres" itself pg_dumpall keeps no settings.
-$node->safe_psql('template1', 'CREATE DATABASE shop TEMPLATE postgres');
 my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0';
 
 # What generates, and how many UUIDs in ascending order; one that is in none.
@@ -122,7 +120,6 @@ ALTER ROLE ALL SET fast_uuid.max_clock_lead = '5s';
 		'postgres', qq{
 ALTER DATABASE postgres SET fast_uuid.allowed_sources = 'openssl, getrandom, urandom';
 ALTER DATABASE postgres SET fast_uuid.required_ordering = '$least';
-ALTER DATABASE shop SET fast_uuid.required_ordering = '$least';
 }) if $preload ne '';
 	check("$how, a role with settings", 'app', 'INSERT INTO item (n) VALUES (1), (2) RETURNING n', "1\n2");
 	check("$how, its parallel query", 'app', "$parallel; SELECT count(uuidv7_fast()) $plan", '100');
@@ -146,33 +143,6 @@ ALTER DATABASE shop SET fast_uuid.required_ordering = '$least';
 	check("$how, an index built in parallel", 'app',
 		"SET min_parallel_table_scan_size = 0; SET maintenance_work_mem = '256MB';"
 		  . ' CREATE INDEX ON indexed (uuidv7_fast_timestamp(id)); SELECT count(*) FROM indexed', '100000');
-
-	# A new connection for each transaction.
-	append_to_file($node->basedir . '/insert.sql', "INSERT INTO item DEFAULT VALUES;\n") if $preload eq '';
-	my $log_before = -s $node->logfile;
-	$node->command_ok(
-		[ 'pgbench', '-n', '-C', '-c', 2, '-t', 50, '-U', 'app', '-f', $node->basedir . '/insert.sql', 'postgres' ],
-		"$how, pgbench with a new connection for each transaction");
-	unlike(slurp_file($node->logfile, $log_before), qr/WARNING|ERROR|FATAL/, "$how, pgbench: nothing in the log");
-
-	# Everything with its settings into an empty server.
-	my $copy = PostgreSQL::Test::Cluster->new($preload eq '' ? 'copy' : 'copy_preloaded');
-	$copy->init;
-	$copy->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n");
-	$copy->start;
-	my $dump = $node->basedir . '/dump.sql';
-	command_ok([ 'pg_dumpall', '-f', $dump, '-d', $node->connstr('postgres') ], "$how, pg_dumpall");
-	my ($out, $err);
-	IPC::Run::run([ 'psql', '-XqAt', '-d', $copy->connstr('postgres'), '-f', $dump ], '>', \$out, '2>', \$err);
-	$err =~ s/^.*role ".*" already exists\n//mg;
-	is($err, '', "$how, the dump is restored without an error or a warning");
-	is( $copy->safe_psql('postgres', 'INSERT INTO item (n) VALUES (3) RETURNING n', extra_params => [ '-U', 'app' ]),
-		'3', "$how, the role inserts there");
-	is($copy->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source', extra_params => [ '-U', 'app' ]),
-		"t\nurandom", "$how, by its own source");
-	is( $copy->safe_psql('shop', 'INSERT INTO item (n) VALUES (3) RETURNING n; SHOW fast_uuid.required_ordering', extra_params => [ '-U', 'app' ]),
-		"3\n$required", "$how, in the order required");
-	$copy->stop;
 
 	$node->safe_psql(
 		'postgres', q{
