@@ -152,9 +152,31 @@ my ($upto, $count) = split /\|/, run_in($session, "SELECT concat((SELECT upto FR
 cmp_ok($count, '>', 10, "but the row is there, and $count rows below it");
 $session->quit;
 
+# The standby's own sessions generate under the orders that need nothing written, and go
+# on through the promotion.
+my %living = map { $_ => connect_to($standby, $_) } 'session', 'instance';
+my %latest;
+
+sub generate_on_standby
+{
+	my ($when) = @_;
+	foreach my $ordering (sort keys %living)
+	{
+		my $ids = run_in($living{$ordering}, "SET fast_uuid.ordering = '$ordering'; SELECT uuidv7_fast() UNION ALL SELECT unnest(uuidv7_fast_array(1000))");
+		my @ids = ($latest{$ordering} // (), split /\n/, $ids);
+		is(scalar(grep { $ids[$_] le $ids[ $_ - 1 ] } 1 .. $#ids), 0, "$ordering order, $when: each UUID is greater than the one before");
+		cmp_ok(scalar(@ids), '>', 1000, "$ordering order, $when: UUIDs are generated");
+		$latest{$ordering} = $ids[-1];
+	}
+	return;
+}
+generate_on_standby('on a standby');
+
 $primary->stop('immediate');
 $standby->promote;
 append_to_file($promoted, '');
+generate_on_standby('promoted, in the same sessions');
+$_->quit foreach values %living;
 usleep(1_000_000 * $seconds / 2);
 append_to_file($enough, '');
 is(join("\n", map { $_->() } @writers), '', "$writers writers and one that updates the row have gone on, on the promoted server");
