@@ -91,9 +91,9 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	is(stats('horizon IS NULL'), 't', 'without the sequence: there is no horizon');
 	is(outcome("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast_watermark() IS NOT NULL, uuidv7_fast() IS NOT NULL"),
 		't|t', 'without the sequence: the rest works');
-	$node->safe_psql('other', 'CREATE SEQUENCE fast_uuid_horizon');
+	$node->safe_psql('other', 'CREATE SEQUENCE public.fast_uuid_horizon');
 	refused('SELECT uuidv7_fast()', $missing, 'with a sequence of that name that is not the extension\'s');
-	$node->safe_psql('other', 'DROP SEQUENCE fast_uuid_horizon');
+	$node->safe_psql('other', 'DROP SEQUENCE public.fast_uuid_horizon');
 	foreach my $before ('', 'BEGIN; SELECT uuidv7_fast()')
 	{
 		exceed('an existing session, in a transaction', $session->query_safe($before)) if $before;
