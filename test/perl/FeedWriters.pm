@@ -12,7 +12,7 @@ use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(connect_to run_in pause in_background verdict_on);
+our @EXPORT = qw(connect_to run_in pause in_background follow passes verdict_on);
 
 sub connect_to
 {
@@ -55,6 +55,35 @@ sub in_background
 		_exit(0);
 	}
 	return sub { waitpid($pid, 0); return -e $complaint ? slurp_file($complaint) : $? ? "$name: status $?" : () };
+}
+
+# A reader in a process of its own.  What it is given after the last id that it has seen
+# goes into a file, with an empty line behind each pass that saw rows; it passes once more
+# when $stop is there.
+sub follow
+{
+	my ($node, $name, $file, $stop, $read) = @_;
+	my $session = connect_to($node, $name);
+	return in_background($name, sub {
+		my $last = '00000000-0000-0000-0000-000000000000';
+		my $stopped;
+		do
+		{
+			$stopped = -e $stop;
+			my $rows = $read->($session, $last);
+			append_to_file($file, "$rows\n\n") if $rows ne '';
+			$last = $1 if $rows =~ /(.+)\z/;
+			pause(10);
+		} until $stopped;
+		$session->quit;
+	});
+}
+
+sub passes
+{
+	my ($file) = @_;
+	my @passes = -e $file ? split /\n\n/, slurp_file($file) : ();
+	return @passes;
 }
 
 # Of what a reader has seen, in its order, against all that was committed, as keys: the

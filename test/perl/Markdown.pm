@@ -9,7 +9,7 @@ use warnings;
 use Exporter qw(import);
 use File::Basename qw(dirname);
 
-our @EXPORT = qw(markdown_pages read_page links anchors code_spans code_blocks paragraphs plain_path lost_links);
+our @EXPORT = qw(markdown_pages read_page links anchors code_spans code_blocks lost_links);
 
 # The pages of this repository.
 sub markdown_pages
@@ -73,12 +73,6 @@ sub code_spans
 		push @spans, { line => line_of($text, $-[0]), text => $+{code} =~ s/\s*\n\s*/ /gr =~ s/^ (.*) $/$1/r };
 	}
 	return @spans;
-}
-
-# What is read in one go: paragraphs, items of lists and tables.
-sub paragraphs
-{
-	return split /\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.)\s)/, prose($_[0]);
 }
 
 # Where the links and images of a page lead, with the line.

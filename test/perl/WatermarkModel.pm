@@ -65,23 +65,22 @@ use constant { CLOCK_FROM => 6, PROMISED => 7 };
 my @shared_names = ('last', 'epoch', 'generation', 'none_as_of', 'next number', 'completed', 'clock from', 'promised');
 
 # A writer.
-use constant { PC => 0, TRANSACTIONS => 1, IDS => 2, NEXT => 3, SLOT => 4, NUMBER => 5, PENDING => 6 };
-my @writer_names = ('transactions left', 'ids left', 'next', 'slot', 'number', 'pending id');
+use constant { PC => 0, TRANSACTION => 1, IDS => 2, NEXT => 3, SLOT => 4, NUMBER => 5, PENDING => 6 };
+my @writer_names = ('has a transaction', 'ids left', 'next', 'slot', 'number', 'pending id');
 use constant { READY => 0, PUBLISH => 1, PUBLISH_OLD => 2, EXCHANGE => 3, COMMIT => 4, PREPARE => 6 };
 
 # A prepared transaction: its lock in memory, and on disk.
 use constant { LOCK => 1, SAVED => 2, PREPARED_NUMBER => 3, PREPARED_ID => 4 };
 my @prepared_names = ('lock', 'saved', 'number', 'pending id');
 
-# A reader; the statement's snapshot, and the smallest id of those that have completed
+# The reader: the statement's snapshot, and the smallest id of those that have completed
 # since; its watermark so far (0: none), and the snapshot that it takes itself.
 use constant { CALLS => 1, SNAPSHOT => 2, UNSEEN => 3, AT_EPOCH => 4, WATERMARK => 5, AT_GENERATION => 6, TAKEN => 7 };
 my @reader_names = ('calls left', 'snapshot', 'unseen id', 'epoch', 'watermark', 'generation', 'taken');
 
 # The search at hand: not passed as arguments, because that would slow it down.
 my (%config, %protocol);
-my (@kept, @writers, @prepared, @readers);    # where their variables are
-my (@ids_of, %prepared_of, %reader_of, %writer_of, @read, %read_at);
+my (@kept, @writers, %prepared_of, @prepared, $reader, @read, %read_at);    # where their variables are; the reader's steps
 
 sub min_nonzero
 {
@@ -135,44 +134,23 @@ sub generate
 	return;
 }
 
-# A transaction is not among the running ones of a snapshot that is taken in it, until it
-# is added to those of one that is kept.
-sub snapshot_now
-{
-	my ($reader) = @_;
-	my $own = $writer_of{$reader} ? $v[ $writer_of{$reader} + NUMBER ] : 0;
-	return $own < $v[COMPLETED] ? $v[COMPLETED] | $own : $v[COMPLETED];
-}
-
-# A transaction, of this writer if it was not prepared, completes.  The snapshots that
-# readers have do not know that, nor those that other sessions take just before.
+# A transaction completes.  The snapshot that the reader has does not know that, nor one
+# that it takes just before.
 sub completes
 {
-	my ($writer, $number, $id, @changes) = @_;
-	my @ways = ([ @changes, COMPLETED, $v[COMPLETED] | $number ]);
-	foreach my $reader (@readers)
-	{
-		if ($v[ $reader + SNAPSHOT ])
-		{
-			push @$_, $reader + UNSEEN, min_nonzero($v[ $reader + UNSEEN ], $id) foreach @ways;
-		}
-		elsif ($v[ $reader + CALLS ] && ($writer_of{$reader} // 0) != ($writer // -1))
-		{
-			push @ways, map { [ @$_, $reader + SNAPSHOT, snapshot_now($reader), $reader + UNSEEN, $id ] } @ways;
-		}
-	}
-	becomes(@$_) foreach @ways;
+	my ($number, $id, @changes) = @_;
+	push @changes, COMPLETED, $v[COMPLETED] | $number;
+	return becomes(@changes, $reader + UNSEEN, min_nonzero($v[ $reader + UNSEEN ], $id)) if $v[ $reader + SNAPSHOT ];
+	becomes(@changes);
+	becomes(@changes, $reader + SNAPSHOT, $v[COMPLETED], $reader + UNSEEN, $id) if $v[ $reader + CALLS ];
 	return;
 }
 
-# The writer is ready for the next transaction, if there is one.
-sub next_transaction
+# The writer has no transaction any more.
+sub without_transaction
 {
 	my ($writer) = @_;
-	my $left = $v[ $writer + TRANSACTIONS ] - 1;
-	return (
-		$writer + PC, READY, $writer + TRANSACTIONS, $left, $writer + IDS, $left && $ids_of[$writer],
-		$writer + NEXT, 0, $writer + NUMBER, 0, $writer + PENDING, 0);
+	return map { ($writer + $_, 0) } PC, TRANSACTION, IDS, NEXT, NUMBER, PENDING;
 }
 
 # A step of the sequence that ends a transaction, which has this number, for its session.
@@ -181,7 +159,7 @@ sub end_transaction
 	my ($writer, $sequence, $step, $number, @changes) = @_;
 	my $name = $protocol{$sequence}[$step];
 	my ($id, $slot) = @v[ $writer + PENDING, $writer + SLOT ];
-	my $prepared = $sequence eq 'prepare' && $prepared_of{$writer}[ $v[ $writer + TRANSACTIONS ] - 1 ];
+	my $prepared = $prepared_of{$writer};
 
 	push @changes, $writer + SLOT, 0 if $name eq 'clear';
 
@@ -195,8 +173,8 @@ sub end_transaction
 	push @changes, $writer + PENDING, 0, $writer + IDS, 0, $writer + NUMBER, 1 if $name eq 'prepare' || $name eq 'complete';
 	push @changes, $step < $#{ $protocol{$sequence} }
 	  ? ($writer + PC, ($sequence eq 'commit' ? COMMIT : PREPARE) + $step + 1)
-	  : next_transaction($writer);
-	return $name eq 'complete' ? completes($writer, $number, $id, @changes) : becomes(@changes);
+	  : without_transaction($writer);
+	return $name eq 'complete' ? completes($number, $id, @changes) : becomes(@changes);
 }
 
 # Which number a transaction has that is about to end, and what changes if it is given
@@ -209,22 +187,18 @@ sub numbers
 	return (
 		[ $next, $writer + NUMBER, $next, NEXT_NUMBER, 2 * $next ],
 		map { [ 2 * $next, $writer + NUMBER, 2 * $next, NEXT_NUMBER, 4 * $next, $_ + NUMBER, $next ] }
-		  grep { $_ != $writer && $v[ $_ + TRANSACTIONS ] && !$v[ $_ + NUMBER ] } @writers);
+		  grep { $_ != $writer && $v[ $_ + TRANSACTION ] && !$v[ $_ + NUMBER ] } @writers);
 }
 
-# A session that reads does not write meanwhile, nor end its transaction before it is
-# done with the snapshot.
 sub writer_steps
 {
 	my ($writer) = @_;
 	my ($pc, $number, $id) = @v[ map { $writer + $_ } PC, NUMBER, PENDING ];
-	my $reader = $reader_of{$writer};
 
 	return end_transaction($writer, 'prepare', $pc - PREPARE, $number) if $pc >= PREPARE;
 	return end_transaction($writer, 'commit', $pc - COMMIT, $number) if $pc >= COMMIT;
-	return if $reader && $v[ $reader + PC ];
 	generate($writer);
-	return if $pc != READY || !$id || $reader && $v[ $reader + SNAPSHOT ];
+	return if $pc != READY || !$id;
 	foreach my $numbers (numbers($writer))
 	{
 		end_transaction($writer, 'commit', 0, @$numbers);
@@ -241,7 +215,7 @@ sub finish_steps
 	my @goes_on = $step < @{ $protocol{finish} } ? ($prepared + PC, $step + 1) : ($prepared + PC, 0, $prepared + SAVED, 0);
 	return becomes($prepared + LOCK, 0, @goes_on) if $protocol{finish}[ $step - 1 ] eq 'release';
 	return completes(
-		undef, @v[ $prepared + PREPARED_NUMBER, $prepared + PREPARED_ID ],
+		@v[ $prepared + PREPARED_NUMBER, $prepared + PREPARED_ID ],
 		$prepared + PREPARED_NUMBER, 0, $prepared + PREPARED_ID, 0, @goes_on);
 }
 
@@ -285,19 +259,18 @@ sub keep
 # Under a lock.  The next call is in the same snapshot, or in one that it takes.
 sub decide
 {
-	my ($reader) = @_;
 	my @changes = map { ($reader + $_, 0) } PC, AT_EPOCH, WATERMARK, TAKEN;
 
 	return becomes(@changes) if $protocol{looks_again} && $v[ $reader + AT_EPOCH ] != $v[EPOCH];
 	my ($watermark, @keeps) = keep(@v[ map { $reader + $_ } WATERMARK, TAKEN, SNAPSHOT, AT_EPOCH ]);
 	my $left = $v[ $reader + CALLS ] - 1;
-	@keeps = (0) x @kept unless $left || grep { $_ != $reader && $v[ $_ + CALLS ] } @readers;
+	@keeps = (0) x @kept unless $left;
 	push @changes, $reader + CALLS, $left, map { ($kept[$_], $keeps[$_]) } 0 .. $#kept;
 
 	# A call that returns while a reset goes on is promised nothing.
 	my $promised = !($v[EPOCH] & 1);
 	push @changes, PROMISED, max($watermark, $v[PROMISED]) if $promised;
-	becomes(@changes) if $left && $v[ $reader + SNAPSHOT ] != snapshot_now($reader);
+	becomes(@changes) if $left && $v[ $reader + SNAPSHOT ] != $v[COMPLETED];
 	becomes(@changes, $reader + SNAPSHOT, 0, $reader + UNSEEN, 0);
 	foreach my $id (@v[ $reader + UNSEEN, map({ $_ + PENDING } @writers), map({ $_ + PREPARED_ID } @prepared) ])
 	{
@@ -309,16 +282,14 @@ sub decide
 
 sub reader_steps
 {
-	my ($reader) = @_;
 	my ($step, $watermark, $at_generation) = @v[ map { $reader + $_ } PC, WATERMARK, AT_GENERATION ];
 	my ($name, $slot) = @{ $read[$step] };
 	my @after = ($reader + PC, $step + 1);
 	my @scanned = ($reader + AT_GENERATION, 0, $reader + PC, $read_at{note} + 1);
 
 	return unless $v[ $reader + CALLS ];
-	return if $writer_of{$reader} && $v[ $writer_of{$reader} + PC ] != READY;
-	push @after, $reader + SNAPSHOT, snapshot_now($reader) unless $v[ $reader + SNAPSHOT ];
-	return decide($reader) if $name eq 'decide';
+	push @after, $reader + SNAPSHOT, $v[COMPLETED] unless $v[ $reader + SNAPSHOT ];
+	return decide() if $name eq 'decide';
 	return becomes($reader + AT_EPOCH, $v[EPOCH], @after) if $name eq 'epoch';
 	return becomes($reader + TAKEN, $v[COMPLETED], @after) if $name eq 'snapshot';
 	return becomes($reader + WATERMARK, min_nonzero($watermark, $v[$slot]), @after) if $name eq 'slot';
@@ -364,7 +335,7 @@ sub restart_steps
 	{
 		my $begun = grep { $_ } @v[ map { $writer + $_ } PC, NUMBER, PENDING ];
 		push @changes, $writer + SLOT, 0;
-		push @changes, next_transaction($writer) if $begun && $v[ $writer + TRANSACTIONS ];
+		push @changes, without_transaction($writer) if $begun && $v[ $writer + TRANSACTION ];
 	}
 	foreach my $prepared (@prepared)
 	{
@@ -373,46 +344,30 @@ sub restart_steps
 		  ? ($prepared + PC, 1, $prepared + LOCK, $v[ $prepared + SAVED ])
 		  : map { ($prepared + $_, 0) } PC, LOCK, SAVED;
 	}
-	push @changes, map { my $reader = $_; map { ($reader + $_, 0) } PC, SNAPSHOT .. TAKEN } @readers;
+	push @changes, map { ($reader + $_, 0) } PC, SNAPSHOT .. TAKEN;
 	return becomes(@changes, COMPLETED, $completed);
 }
 
 # When there is nothing left to do, all is done and nothing holds the watermark back.
 sub check_end
 {
-	my @left = grep { $_ } map { @v[ $_ + TRANSACTIONS, $_ + SLOT, $_ + PC ] } @writers;
+	my @left = grep { $_ } map { @v[ $_ + TRANSACTION, $_ + SLOT, $_ + PC ] } @writers;
 	push @left, grep { $_ } map { @v[ $_ + PC, $_ + LOCK ] } @prepared;
-	push @left, grep { $_ } map { @v[ $_ + PC, $_ + CALLS ] } @readers;
+	push @left, grep { $_ } @v[ $reader + PC, $reader + CALLS ];
 	return @left && breaks('nothing is left to do, and something holds the watermark back');
 }
 
+# A writer of one transaction, with up to so many ids, which may be prepared.
 sub add_writer
 {
-	my ($number, %is) = @_;
+	my ($number, $ids) = @_;
 	my @steps = ('ready', 'publish', 'publish an old one', 'exchange');
 	@steps[ COMMIT .. COMMIT + $#{ $protocol{commit} }, PREPARE .. PREPARE + 3 ] = (@{ $protocol{commit} }, @{ $protocol{prepare} });
-	my $writer = add_actor("writer $number", \@steps, \&writer_steps, \@writer_names, $is{transactions}, $is{ids});
+	my $writer = add_actor("writer $number", \@steps, \&writer_steps, \@writer_names, 1, $ids);
 	push @writers, $writer;
-	$ids_of[$writer] = $is{ids};
-	return unless $is{prepares};
-	foreach my $left (1 .. $is{transactions})
-	{
-		my @finish = ('none', @{ $protocol{finish} });
-		push @prepared, add_actor("prepared by $number, $left", \@finish, \&finish_steps, \@prepared_names);
-		push @{ $prepared_of{$writer} }, $prepared[-1];
-	}
-	return;
-}
-
-# One that writes too is in the session of a writer.
-sub add_reader
-{
-	my ($number, %is) = @_;
-	my $reader = add_actor("reader $number", [ map { $_->[0] } @read ], \&reader_steps, \@reader_names, $is{calls});
-	push @readers, $reader;
-	return unless $is{writes};
-	$writer_of{$reader} = $writers[ $is{writes} - 1 ];
-	$reader_of{ $writer_of{$reader} } = $reader;
+	return unless $config{prepares};
+	$prepared_of{$writer} = add_actor("prepared by $number", [ 'none', @{ $protocol{finish} } ], \&finish_steps, \@prepared_names);
+	push @prepared, $prepared_of{$writer};
 	return;
 }
 
@@ -422,22 +377,22 @@ sub explore
 {
 	my ($config, %mutation) = @_;
 
-	%config = (clock => [ 1, 3 ], %$config);
+	%config = %$config;
 	%protocol = (%design, %mutation);
-	@writers = @prepared = @readers = ();
-	%prepared_of = %reader_of = %writer_of = ();
+	@writers = @prepared = ();
+	%prepared_of = ();
 	new_model();
 	add_variables(\@shared_names, 0, 0, 1, $protocol{none_as_of}, 2, 1);
 	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"]), add_variables(["kept $_: epoch"])) } 1, 2;
 
-	add_writer($_, %{ $config{writers}[ $_ - 1 ] }) foreach 1 .. @{ $config{writers} };
+	add_writer($_, $config{ids}[ $_ - 1 ]) foreach 1 .. @{ $config{ids} };
 
-	# A reader skips what never changes.
+	# The reader skips what never changes.
 	@read = grep { $config{reset} || $_ ne 'epoch' }
 	  grep { @prepared || !/^(generation|compare|scan|note)$/ } @{ $protocol{read} };
 	@read = map { $_ eq 'slots' ? map { [ 'slot', $_ + SLOT ] } @writers : [$_] } @read;
 	%read_at = (note => 0, map { $read[$_][0] => $_ } 0 .. $#read);
-	add_reader($_, %{ $config{readers}[ $_ - 1 ] }) foreach 1 .. @{ $config{readers} };
+	$reader = add_actor('reader', [ map { $_->[0] } @read ], \&reader_steps, \@reader_names, 2);
 
 	add_actor('reset', [ @{ $protocol{reset} }, 'done' ], \&reset_steps, []) if $config{reset};
 	add_actor('restarted', undef, \&restart_steps, []) if $config{restart};

@@ -48,7 +48,7 @@ SELECT count(*) = 48 * 423 + 1, count(DISTINCT tableoid), bool_and(tableoid::reg
 	return;
 }
 
-foreach my $zone ('UTC', 'America/New_York', 'Europe/Berlin', 'Asia/Kolkata')
+foreach my $zone ('UTC', 'America/New_York', 'Asia/Kolkata')
 {
 	my $database = 'partitions_' . lc($zone =~ s/\W/_/gr);
 	new_database($database);
@@ -65,23 +65,8 @@ foreach my $zone ('UTC', 'America/New_York', 'Europe/Berlin', 'Asia/Kolkata')
 	check_partitions("of_$database", $zone, "months of $zone");
 }
 
-# The search does find gaps: those of a calendar on timestamptz, beside partitions of
-# UTC and from one half of a year to the next.
-my $on_timestamptz = q{
-SELECT format('CREATE TABLE IF NOT EXISTS event_%%s PARTITION OF event FOR VALUES FROM (%%L) TO (%%L)',
-              to_char(month, 'YYYY_MM'), uuidv7_fast_min(month), uuidv7_fast_min(month + interval '1 month'))
-  FROM generate_series(timestamptz '%s 00:00+00', '%s 00:00+00', '1 month') AS month
-\gexec
-};
-foreach my $zone ('America/New_York', 'Europe/Berlin')
-{
-	my $database = 'gaps_' . lc($zone =~ s/\W/_/gr);
-	new_database($database);
-	query($database, $partitions[0]{sql});
-	$node->psql($database, "SET timezone = '$zone';\n" . sprintf($on_timestamptz, @$_), on_error_stop => 0)
-	  foreach [ '2027-01-01', '2027-06-01' ], [ '2027-07-01', '2027-12-01' ];
-	isnt(query($database, $search), '', "a calendar that depends on the session, $zone: gaps are found");
-}
+query('partitions_utc', 'DROP TABLE event_2027_05');
+like(query('partitions_utc', $search), qr/^event_2027_06\|/, 'a gap is found');
 
 # Text forms.
 my @public = examples('doc/public-ids.md');

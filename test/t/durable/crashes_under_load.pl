@@ -3,7 +3,7 @@
 # or shut down, and begins again with another clock.  No UUID of a later life is
 # smaller than one that any client received before, or that is in a row.
 #
-#   FAST_UUID_DURABLE_CYCLES=200   that many lives instead of 20
+#   FAST_UUID_DURABLE_CYCLES=200   that many lives instead of 6
 #   FAST_UUID_DURABLE_SEED=N       the same steps of the clock again
 
 use strict;
@@ -21,7 +21,7 @@ use Lives;
 
 require_fake_clock();
 
-my $cycles = $ENV{FAST_UUID_DURABLE_CYCLES} // 20;
+my $cycles = $ENV{FAST_UUID_DURABLE_CYCLES} // 6;
 my $seed   = $ENV{FAST_UUID_DURABLE_SEED} // int(rand(1_000_000));
 srand($seed);
 diag("FAST_UUID_DURABLE_SEED=$seed");

@@ -53,24 +53,17 @@ is($node->safe_psql('app', q{SELECT has_sequence_privilege('My App; ALTER ROLE o
        (SELECT rolsuper FROM pg_roles WHERE rolname = 'owner')}), 't|f|f', '... and has the privilege to restore the horizon, which it cannot pass on');
 
 # A sequence of his own in the extension, in another schema.
-foreach my $value ($far, -1, '9223372036854775807', '18446744073709551')
+foreach my $value ($far, -1)
 {
 	is(as_role('owner', 'owned', qq{
 CREATE SCHEMA mine; CREATE SEQUENCE mine.fast_uuid_horizon MINVALUE -9223372036854775808; ALTER EXTENSION fast_uuid ADD SEQUENCE mine.fast_uuid_horizon;
 SELECT setval('mine.fast_uuid_horizon', $value) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL}),
 		"t\nt", "another sequence in the extension, $value: does not count");
-	unharmed("another sequence, $value");
 	$node->restart;
 	as_role('owner', 'owned', "$durable; SELECT uuidv7_fast(); SELECT uuidv7_fast_watermark()");
 	unharmed("another sequence, $value, after a restart");
 	as_role('owner', 'owned', 'ALTER EXTENSION fast_uuid DROP SEQUENCE mine.fast_uuid_horizon; DROP SCHEMA mine CASCADE');
 }
-
-# A superuser's own.
-$node->safe_psql('owned', "CREATE SEQUENCE other; ALTER EXTENSION fast_uuid ADD SEQUENCE other; SELECT setval('other', $far)");
-is(as_role('owner', 'owned', "$durable; SELECT uuidv7_fast_timestamp(uuidv7_fast()) < now() + interval '1 day'"), 't',
-	'a sequence of another name in the extension: does not count, although it is a superuser\'s');
-$node->safe_psql('owned', 'ALTER EXTENSION fast_uuid DROP SEQUENCE other; DROP SEQUENCE other');
 
 # The extension's, which he may set to restore a dump.
 like(as_role('owner', 'owned', "SELECT nextval('fast_uuid_horizon')"), qr/ERROR:  2200H: nextval: reached maximum value/, 'nextval() does not move it');

@@ -144,18 +144,6 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 	$session->quit;
 }
 
-# The first one of two counts.
-{
-	my ($a, $b) = (session(), session());
-	my $first  = in_transaction($a);
-	my $second = in_transaction($b);
-	cmp_ok(watermark(), 'le', $first, 'two transactions: the first one counts');
-	$a->query_safe('COMMIT');
-	my $held = watermark();
-	ok($held gt $first && $held le $second, 'the first has ended: the second one counts');
-	$_->quit foreach $a, $b;
-}
-
 # Transactions of one session after each other, in a procedure.
 is( $node->safe_psql(
 		'postgres', qq{$instance;

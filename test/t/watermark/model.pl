@@ -12,39 +12,13 @@ use lib 'test/perl';
 use WatermarkModel;
 use StateSearch;
 
-# A writer has so many transactions of up to so many ids.  A reader makes so many calls,
-# each in a snapshot of its own or in that of the call before; or one that writes reads
-# in that writer's session.  The clock's readings are above all that a reset leaves as
-# the latest id.
+# Each writer has one transaction of up to so many ids.  The reader makes two calls, each
+# in a snapshot of its own or in that of the call before.  The clock's readings are above
+# all that a reset leaves as the latest id.
 my %configurations = (
-	'two writers' => {
-		writers => [ { transactions => 1, ids => 2 }, { transactions => 1, ids => 1 } ],
-		readers => [ { calls => 2 } ] },
-	'two readers' => {
-		writers => [ { transactions => 1, ids => 1 }, { transactions => 1, ids => 1 } ],
-		readers => [ { calls => 1 }, { calls => 1 } ],
-		clock => [1] },
-	'a reader that writes' => {
-		writers => [ { transactions => 1, ids => 1 }, { transactions => 1, ids => 1 } ],
-		readers => [ { calls => 1, writes => 1 }, { calls => 1 } ] },
-	'more calls than are kept' => {
-		writers => [ { transactions => 3, ids => 1 } ],
-		readers => [ { calls => 4 } ] },
-	'prepared, one after the other' => {
-		writers => [ { transactions => 2, ids => 1, prepares => 1 } ],
-		readers => [ { calls => 2 } ] },
-	'prepared, beside a writer' => {
-		writers => [ { transactions => 1, ids => 1, prepares => 1 }, { transactions => 1, ids => 1 } ],
-		readers => [ { calls => 1 } ] },
-	'prepared, with a restart' => {
-		writers => [ { transactions => 1, ids => 1, prepares => 1 } ],
-		readers => [ { calls => 2 } ],
-		restart => 1 },
-	'a reset' => {
-		writers => [ { transactions => 2, ids => 2 } ],
-		readers => [ { calls => 2 } ],
-		reset => 1,
-		clock => [ 5, 8 ] });
+	'two writers' => { ids => [ 2, 1 ], clock => [1] },
+	'prepared, with a restart' => { ids => [1], clock => [ 1, 3 ], prepares => 1, restart => 1 },
+	'a reset' => { ids => [2], clock => [ 5, 8 ], reset => 1 });
 
 # The mistake, the configuration that shows it, and what it changes in the protocol.
 my @mutations = (

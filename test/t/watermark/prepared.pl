@@ -7,20 +7,19 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 use lib 'test/perl';
 use WatermarkNode;
 
 $node = PostgreSQL::Test::Cluster->new('prepared');
 $node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "autovacuum = off\nmax_prepared_transactions = 5\nrestart_after_crash = on\n");
+$node->append_conf('postgresql.conf', "autovacuum = off\nmax_prepared_transactions = 5\n");
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n") if $node->pg_version < 17;
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text)');
 
 # Prepared transactions, finished by another session, before and after a restart.
-foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
+foreach my $restart ('no restart', 'fast', 'immediate')
 {
 	foreach my $end ('COMMIT', 'ROLLBACK')
 	{
@@ -33,21 +32,7 @@ foreach my $restart ('no restart', 'fast', 'immediate', 'SIGKILL')
 		my $later = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
 		is(stats('held_back_by'), '0', "prepared, $restart, $end: shown as process 0");
 		$session->quit;
-		if ($restart eq 'SIGKILL')
-		{
-			$node->kill9;
-
-			# Until its children have noticed.
-			my $started = 0;
-			foreach (1 .. 100)
-			{
-				$node->{_pid} = undef;
-				last if $started = $node->start(fail_ok => 1);
-				usleep(100_000);
-			}
-			BAIL_OUT('no server after SIGKILL') unless $started;
-		}
-		elsif ($restart ne 'no restart')
+		if ($restart ne 'no restart')
 		{
 			$node->stop($restart);
 			$node->start;

@@ -5,7 +5,7 @@
 # those above the greatest id that it has seen misses rows.  In the middle the primary
 # crashes, and the standby is promoted under its readers.
 #
-# FAST_UUID_FIRE_SECONDS: for how long they write (10).
+# FAST_UUID_FIRE_PASSES: how often the readers see rows before the crash, and after (30).
 
 use strict;
 use warnings;
@@ -13,13 +13,12 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 use lib 'test/perl';
 use FeedWriters;
 use Watchdog;
 
-my $seconds = $ENV{FAST_UUID_FIRE_SECONDS} // 10;
+my $enough_passes = $ENV{FAST_UUID_FIRE_PASSES} // 30;
 my $writers = 10;
 my $files   = PostgreSQL::Test::Utils::tempdir();
 my ($promoted, $enough, $stop) = map { "$files/$_" } 'promoted', 'enough', 'stop';
@@ -115,35 +114,27 @@ sub write_transaction
 	return finish_prepared($session, $gid);
 }
 
-# Each pass that sees rows writes these and an empty line into a file, because a standby
-# has no place for them.  In one session, and once more when all has ended.
-sub read_until_stopped
+# On a standby there is no place for what a reader has seen, but a file.
+sub reader
 {
-	my ($name, $node, $below) = @_;
-	my $session = connect_to($node, $name);
-	return in_background($name, sub {
-		my $last = '00000000-0000-0000-0000-000000000000';
-		my $stopped;
-		do
-		{
-			$stopped = -e $stop;
-			my $rows = run_in($session, "SELECT id FROM outbox WHERE id > '$last' $below ORDER BY id");
-			append_to_file("$files/$name", "$rows\n\n") if $rows ne '';
-			$last = $1 if $rows =~ /(.+)\z/;
-			pause(5);
-		} until $stopped;
-		$session->quit;
-	});
+	my ($node, $reader, $below) = @_;
+	my $name = $node->name . " $reader";
+	return follow($node, $name, "$files/$name", $stop, sub { run_in($_[0], "SELECT id FROM outbox WHERE id > '$_[1]' $below ORDER BY id") });
 }
 
-my @readers = map {
-	my $name = $_->name;
-	(   read_until_stopped("$name by the row", $_, 'AND id < (SELECT upto FROM feed_watermark)'),
-		read_until_stopped("$name naively",    $_, ''))
-} $standby, $subscriber;
+sub wait_for_passes
+{
+	my ($node) = @_;
+	my $file = "$files/" . $node->name . ' by the row';
+	my $before = passes($file);
+	wait_until($node->name . ' reads by the row', sub { passes($file) >= $before + $enough_passes });
+	return;
+}
+
+my @readers = map { (reader($_, 'by the row', 'AND id < (SELECT upto FROM feed_watermark)'), reader($_, 'naively', '')) } $standby, $subscriber;
 my @writers = map { repeat_until_enough("writer $_", \&write_transaction) } 1 .. $writers;
 push @writers, repeat_until_enough('updater', sub { run_in($_[0], $update); pause(5) });
-usleep(1_000_000 * $seconds / 2);
+wait_for_passes($_) foreach $standby, $subscriber;
 
 my $session = connect_to($standby, 'asks');
 is($session->outcome('SELECT uuidv7_fast_watermark()'), '55000', 'on a standby the function is refused');
@@ -152,10 +143,32 @@ my ($upto, $count) = split /\|/, run_in($session, "SELECT concat((SELECT upto FR
 cmp_ok($count, '>', 10, "but the row is there, and $count rows below it");
 $session->quit;
 
+# The standby's own sessions generate under the orders that need nothing written, and go
+# on through the promotion.
+my %living = map { $_ => connect_to($standby, $_) } 'session', 'instance';
+my %latest;
+
+sub generate_on_standby
+{
+	my ($when) = @_;
+	foreach my $ordering (sort keys %living)
+	{
+		my $ids = run_in($living{$ordering}, "SET fast_uuid.ordering = '$ordering'; SELECT uuidv7_fast() UNION ALL SELECT unnest(uuidv7_fast_array(1000))");
+		my @ids = ($latest{$ordering} // (), split /\n/, $ids);
+		is(scalar(grep { $ids[$_] le $ids[ $_ - 1 ] } 1 .. $#ids), 0, "$ordering order, $when: each UUID is greater than the one before");
+		cmp_ok(scalar(@ids), '>', 1000, "$ordering order, $when: UUIDs are generated");
+		$latest{$ordering} = $ids[-1];
+	}
+	return;
+}
+generate_on_standby('on a standby');
+
 $primary->stop('immediate');
 $standby->promote;
 append_to_file($promoted, '');
-usleep(1_000_000 * $seconds / 2);
+generate_on_standby('promoted, in the same sessions');
+$_->quit foreach values %living;
+wait_for_passes($standby);
 append_to_file($enough, '');
 is(join("\n", map { $_->() } @writers), '', "$writers writers and one that updates the row have gone on, on the promoted server");
 
@@ -176,7 +189,7 @@ sub verdict
 	my ($node, $reader, $condition) = @_;
 	my $name    = $node->name . " $reader";
 	my %server  = map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT id, server FROM outbox WHERE $condition");
-	my @passes  = split /\n\n/, slurp_file("$files/$name");
+	my @passes  = passes("$files/$name");
 	my @seen    = map { split /\n/ } @passes;
 	my @verdict = verdict_on(\%server, @seen);
 	my %passes;
