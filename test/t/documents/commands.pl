@@ -54,7 +54,7 @@ sub wrong_with
 		my ($file) = grep { -x && -f } map { "$_/" . ($program // '') } $bindir, '/usr/bin';
 		push @wrong, map { "nothing reads $_" } grep { $makefiles !~ /^$_\b|\$[({]$_\b/m && $tests !~ /\$\{?$_\b|\$ENV\{$_\}/ } @variables;
 		next unless defined $program;
-		if ($program =~ m{^script/|^test/mutants/}) { push @wrong, -x $program ? unknown_to($program, @arguments) : "no script $program"; }
+		if ($program =~ m{^script/|^test/mutants/run$}) { push @wrong, -x $program ? unknown_to($program, @arguments) : "no script $program"; }
 		elsif ($program eq 'make')
 		{
 			push @wrong, map { "make has no target $_" }
@@ -82,7 +82,7 @@ sub wrong_in
 	my ($text) = @_;
 	my @commands = map { split /(?<!\\)\n/, $_->{text} } grep { $_->{language} =~ /^(?:sh|bash|shell|console)$/ } code_blocks($text);
 	my @quoted = map { $_->{text} } code_spans($text);
-	push @commands, grep { m{^(?:(?:script|test/mutants)/[\w-]+(?![\w.])|make(?=$|\s)|(?:sudo|apt|apt-get|psql|initdb|createuser|pg_\w+) |[A-Z_]{4,}=\S*$)} } @quoted;
+	push @commands, grep { m{^(?:(?:script/[\w-]+|test/mutants/run)(?![\w.])|make(?=$|\s)|(?:sudo|apt|apt-get|psql|initdb|createuser|pg_\w+) |[A-Z_]{4,}=\S*$)} } @quoted;
 	$count += @commands;
 	return ((map { my $command = $_; map { "$command: $_" } wrong_with($command) } @commands),
 		map { "no program has the option $_" } grep { $known !~ /(?<![\w-])$_(?![\w-])/ } map { /^(--[a-z][a-z-]*)/ } @quoted);
