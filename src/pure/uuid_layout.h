@@ -10,10 +10,10 @@
  *	  66-73   rand_b      lower 8 bits of the fraction
  *	  74-127  rand_b      54 random bits
  *
- *	  The fraction is sub_ns * 2^20 / 10^6: in rand_a by RFC 9562, section 6.2,
- *	  method 3, which ends after 12 bits, and on in the place of its counter.
- *	  With 20 bits every nanosecond has a value of its own, and the upper 12
- *	  are those that the uuidv7() of PostgreSQL 18 stores.
+ *	  The fraction is sub_ns * 2^20 / 10^6, rounded down.  Its upper 12 bits are those
+ *	  of the RFC's method 3 (section 6.2), as in uuidv7() of PostgreSQL 18; the lower 8
+ *	  are where the RFC allows a counter.  With 20 bits, each nanosecond of a
+ *	  millisecond has a fraction of its own.
  *
  *	  Pure: no palloc, no ereport, no server globals.
  */
@@ -40,7 +40,7 @@
 #define FUUID_UNIX_MS_END		(INT64CONST(1) << 48)
 
 /*
- * Write two words as the 16 bytes, most significant first.
+ * Write two 64-bit words as the 16 bytes, most significant byte first.
  */
 static inline void
 fuuid_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
@@ -52,7 +52,7 @@ fuuid_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
 }
 
 /*
- * Word of bytes 0-7 or 8-15.
+ * Read one of the two 64-bit words (bytes 0-7 or 8-15), most significant byte first.
  */
 static inline uint64
 fuuid_uuid_read(const unsigned char *word)
@@ -82,7 +82,7 @@ fuuid_uuid_encode(unsigned char *uuid, uint64 unix_ms, uint32 sub_ns, uint64 ran
 }
 
 /*
- * The same of a time in nanoseconds since 1970-01-01 UTC.
+ * Write the version 7 UUID of a time in nanoseconds since 1970-01-01 UTC.
  */
 static inline void
 fuuid_uuid_encode_ns(unsigned char *uuid, uint64 ns, uint64 random)
@@ -106,7 +106,7 @@ fuuid_uuid_max(unsigned char *uuid, uint64 unix_ms)
 }
 
 /*
- * Is it of version 7 and of the RFC's variant?
+ * Is this UUID of version 7 and of the RFC's variant?
  */
 static inline bool
 fuuid_uuid_is_v7(const unsigned char *uuid)
@@ -115,7 +115,7 @@ fuuid_uuid_is_v7(const unsigned char *uuid)
 }
 
 /*
- * Milliseconds since 1970-01-01 UTC.
+ * The time in a UUID, in milliseconds since 1970-01-01 UTC.
  */
 static inline uint64
 fuuid_uuid_unix_ms(const unsigned char *uuid)
@@ -124,7 +124,7 @@ fuuid_uuid_unix_ms(const unsigned char *uuid)
 }
 
 /*
- * The 20 bits in the place of the fraction.
+ * The 20 bits in the place of the fraction, whichever generator has set them.
  */
 static inline uint64
 fuuid_uuid_fraction(const unsigned char *uuid)
@@ -134,22 +134,22 @@ fuuid_uuid_fraction(const unsigned char *uuid)
 }
 
 /*
- * Nanoseconds within the millisecond, 0 to 999999: of a value that was encoded
- * here, just those.  Of another generator's, what its bits in that place say.
+ * The nanoseconds within the millisecond, 0 to 999999: exact for a UUID that was encoded
+ * here, and for one of another generator what the bits in that place stand for.
  */
 static inline uint32
 fuuid_uuid_sub_ns(const unsigned char *uuid)
 {
 	uint64		sub_ns = (fuuid_uuid_fraction(uuid) * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS;
 
-	/* The two largest fractions are those of no nanosecond. */
+	/* The largest fraction, which no nanosecond has, would be rounded up to 10^6. */
 	return Min(sub_ns, FUUID_NS_PER_MS - 1);
 }
 
 /*
- * The last nanosecond within the millisecond, 0 to 999999, whose fraction is not
- * greater than this UUID's, of whichever generator: a value that is encoded of any
- * later one is greater.
+ * The last nanosecond within the millisecond, 0 to 999999, whose fraction is not greater
+ * than that of this UUID, whichever generator has made it.  A UUID that is encoded here
+ * for any later nanosecond is therefore greater.
  */
 static inline uint32
 fuuid_uuid_last_sub_ns(const unsigned char *uuid)

@@ -2,7 +2,7 @@
  * vdso_getrandom.h
  *	  The kernel's getrandom in the vDSO, found by the C library's own lookup.
  *
- *	  Pure: nothing of the server, so that the lookup can be tested with another
+ *	  Pure: uses nothing of the server, so that the lookup can be tested with another
  *	  C library than the server's.  Linux only.
  */
 #ifndef FUUID_VDSO_GETRANDOM_H
@@ -12,11 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* errors: negative errno values */
+/* Returns the number of bytes, or a negative errno value. */
 typedef ssize_t (*VdsoGetrandom) (void *buf, size_t len, unsigned int flags,
 								  void *state, size_t state_len);
 
-/* Answer to a call with state_len of all ones (struct vgetrandom_opaque_params). */
+/* The answer to a call with all bits of state_len set (vgetrandom_opaque_params). */
 typedef struct VdsoParams
 {
 	uint32_t	state_size;
@@ -26,7 +26,8 @@ typedef struct VdsoParams
 } VdsoParams;
 
 /*
- * The function, with what it wants of its state; NULL where there is none.
+ * Find the function, and in *params what it requires of its state.  NULL if there is
+ * none.
  */
 static inline VdsoGetrandom
 vdso_find_getrandom(VdsoParams *params)
@@ -34,7 +35,7 @@ vdso_find_getrandom(VdsoParams *params)
 	VdsoGetrandom function;
 	void	   *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 
-	/* Its name on 32-bit x86, and with musl everywhere. */
+	/* The vDSO has this name on 32-bit x86, and with musl everywhere. */
 	if (vdso == NULL)
 		vdso = dlopen("linux-gate.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 	if (vdso == NULL)

@@ -1,11 +1,11 @@
 /*
  * xorshift_lanes.h
- *	  Eight generators xorshift128+ side by side, so that the compiler can
- *	  advance them with vector instructions; as one stream of 64-bit words.
+ *	  Eight xorshift128+ generators (lanes) side by side, so that the compiler can
+ *	  advance them with vector instructions.  They make one stream of 64-bit words.
  *
  *	  Word i of the stream is number i / 8 of lane i % 8.  Lane k is the seed's
  *	  generator k jumps ahead, so that lanes do not overlap within 2^64 numbers.  The
- *	  stream is the same on every machine, and however it is drawn.
+ *	  words are the same on every machine, in whatever portions they are drawn.
  *
  *	  Pure: no palloc, no ereport, no server globals.
  */
@@ -25,7 +25,7 @@ typedef struct XorshiftLanes
 } XorshiftLanes;
 
 /*
- * Start the lanes from the generator of a seed.
+ * Start the lanes from a seeded generator.
  */
 static inline void
 xorshift_lanes_start(XorshiftLanes *lanes, Xorshift128Plus seed)
@@ -40,9 +40,9 @@ xorshift_lanes_start(XorshiftLanes *lanes, Xorshift128Plus seed)
 }
 
 /*
- * Write the next "rows" words of every lane to buf.  The loops over the lanes
- * have a fixed length and no order among them: they become vector code.  The
- * words go straight to buf, so that none stays behind on the stack.
+ * Write the next "rows" words of every lane to buf.  The loops over the lanes have a
+ * fixed length, and their iterations are independent, so that they become vector code.
+ * The words go straight to buf, so that none stays behind on the stack.
  */
 static inline void
 xorshift_lanes_rows(XorshiftLanes *lanes, uint8 *buf, size_t rows)
