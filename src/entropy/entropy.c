@@ -14,7 +14,7 @@
 #include <unistd.h>
 #endif
 
-/* A session that makes a single id must not pay for 512. */
+/* The first fill is small: a backend that generates one UUID must not pay for 512. */
 #define FIRST_FILL_WORDS	8
 
 const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT] = {
@@ -31,10 +31,9 @@ bool		fuuid_vdso = true;
 EntropyState fuuid_entropy;
 
 /*
- * The source that fast_uuid.source starts with: the first cryptographic one in
- * this build (urandom is in each).  Whether it works here is for each call to
- * find out: were that asked now, a source that fails would be replaced by
- * another.
+ * Index of the default of fast_uuid.source: the first cryptographic source of this build
+ * (urandom is in each).  Whether it works is not asked here, because then another source
+ * would silently take the place of one that fails.
  */
 int
 fuuid_entropy_default(void)
@@ -47,8 +46,8 @@ fuuid_entropy_default(void)
 }
 
 /*
- * Index of the source of that name, which need not end in a zero byte and
- * whose case does not matter (as in a setting); -1 where there is none.
+ * Index of the source of this name, or -1 if there is none.  The name need not end in a
+ * zero byte, and its case does not matter, as in a setting.
  */
 int
 fuuid_entropy_lookup(const char *name, size_t len)
@@ -65,7 +64,7 @@ fuuid_entropy_lookup(const char *name, size_t len)
 }
 
 /*
- * The names of the sources in a set, for a hint; palloc'd.
+ * The names of the sources in a set, separated by commas, or "none".
  */
 const char *
 fuuid_entropy_names(uint32 mask)
@@ -80,7 +79,7 @@ fuuid_entropy_names(uint32 mask)
 }
 
 /*
- * "what failed: reason of errno." in a static buffer.
+ * Return the sentence "WHAT failed: reason of errno." in a static buffer.
  */
 const char *
 fuuid_entropy_errno_reason(const char *what)
@@ -92,15 +91,15 @@ fuuid_entropy_errno_reason(const char *what)
 }
 
 /*
- * Has the kernel's random number generator been seeded?  Early after booting it may
- * not be; then OpenSSL would wait in the kernel, where no cancel request reaches it,
- * and /dev/urandom delivers what can be guessed.  Where the kernel cannot be asked
- * the answer is yes.  False sets *why.
+ * Has the kernel's random number generator been seeded?  Early after booting it may not
+ * be: then OpenSSL would wait in the kernel, where no cancel request reaches it, and
+ * /dev/urandom returns bytes that can be guessed.  If the kernel cannot be asked, the
+ * answer is yes.  If the answer is no, *why is set.
  */
 bool
 fuuid_entropy_kernel_seeded(const char **why pg_attribute_unused())
 {
-#ifdef __linux__				/* other kernels wait until they have booted */
+#ifdef __linux__				/* others are expected to be seeded once booted */
 	static bool seeded = false;
 
 	if (!seeded && syscall(SYS_getrandom, NULL, 0, GRND_NONBLOCK) != 0 && errno == EAGAIN)
@@ -114,7 +113,7 @@ fuuid_entropy_kernel_seeded(const char **why pg_attribute_unused())
 }
 
 /*
- * Wipe all that is buffered and start again with small fills.
+ * Wipe all buffered random bits, and start again with small fills.
  */
 void
 fuuid_entropy_discard(void)
@@ -130,8 +129,8 @@ fuuid_entropy_discard(void)
 }
 
 /*
- * Words to fetch next: few at first, then twice as many each time, up to
- * fast_uuid.buffer_size.  Without a buffer just the one that is wanted.
+ * Number of words to fetch next: few at first, then twice as many each time, up to
+ * fast_uuid.buffer_size.  Without a buffer it is the one word that is drawn at once.
  */
 static uint32
 next_fill_size(const EntropyBuffer *buffer)
@@ -143,9 +142,9 @@ next_fill_size(const EntropyBuffer *buffer)
 }
 
 /*
- * Can a source deliver?  Only a request can tell: OpenSSL makes its generator when
- * that is first used, and cannot where, for example, the FIPS provider is broken.
- * False sets *why.
+ * Can a source deliver?  Only a request can tell, because OpenSSL creates its generator
+ * on first use, which fails if, for example, the FIPS provider is broken.  If the answer
+ * is no, *why is set.
  */
 bool
 fuuid_entropy_available(const EntropySource *source, const char **why)
@@ -159,15 +158,15 @@ fuuid_entropy_available(const EntropySource *source, const char **why)
 		return false;
 	}
 
-	/* The numbers of a seed are not used up: it is only started. */
+	/* A seeded generator is only started: its numbers must not be used up. */
 	available = source->fill(probe, source->cryptographic ? sizeof(probe) : 0, why);
 	explicit_bzero(probe, sizeof(probe));
 	return available;
 }
 
 /*
- * Fill len bytes, a multiple of 8, from a source.  Raises an error, and leaves
- * nothing in the buffer, where the source cannot deliver.
+ * Fill buf with len bytes, a multiple of 8, from a source.  Raises an error, and leaves
+ * no random bits in buf, if the source cannot deliver.
  */
 void
 fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
@@ -189,8 +188,8 @@ fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
 }
 
 /*
- * Refill a buffer that is empty.  Raises an error, and draws nothing, where the source is
- * not allowed or cannot deliver, and in what is no session.
+ * Refill the empty buffer of a source.  Raises an error, and leaves the buffer empty, if
+ * the source is not allowed or cannot deliver, or if this process is no session.
  */
 void
 fuuid_entropy_refill(int source)

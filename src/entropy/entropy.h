@@ -26,33 +26,33 @@
 /* Signals that may interrupt one fill before it counts as failed. */
 #define FUUID_EINTR_RETRIES	100
 
-/* A set of sources: bit i stands for that of index i. */
+/* All sources, as a set: bit i stands for the source of index i. */
 #define FUUID_ENTROPY_ALL	((UINT32_C(1) << FUUID_ENTROPY_COUNT) - 1)
 
 /*
- * A source of randomness.  Its functions never raise an error: where fill
- * returns false it sets *why to a sentence (fit for DETAIL, in static memory)
- * that says what failed and the system's reason.
+ * A source of randomness.  Its functions never raise an error: if fill returns false,
+ * *why is set to a sentence (fit for DETAIL, in static memory) with what failed and the
+ * reason.
  */
 typedef struct EntropySource
 {
 	const char *name;			/* as in fast_uuid.source */
-	bool		cryptographic;	/* fit for ids that must not be guessed */
+	bool		cryptographic;	/* fit for UUIDs that must not be guessed */
 
 	/*
-	 * Fill len bytes, completely or not at all; len is a multiple of 8.  NULL:
-	 * this build has not got the source.
+	 * Fill all len bytes, a multiple of 8, or return false; buf may then be filled in
+	 * part.  NULL if this build does not have the source.
 	 */
 	bool		(*fill) (uint8 *buf, size_t len, const char **why);
-	const char *absent;			/* why this build has not got it */
+	const char *absent;			/* why this build does not have it */
 
-	/* How it is implemented on this machine; called where it is available. */
+	/* How it is implemented on this machine; called only if it is available. */
 	const char *(*describe) (void);
 } EntropySource;
 
 /*
- * Where the buffer of one source stands: the words of 8 bytes from "next" up to
- * "end" wait.  Those before have been handed out and are zero.
+ * The state of one source's buffer.  The 64-bit words from "next" up to "end" are left to
+ * be drawn.  Those before "next" have been handed out and are zero.
  */
 typedef struct EntropyBuffer
 {
@@ -61,14 +61,14 @@ typedef struct EntropyBuffer
 	uint32		fill_size;		/* words of the latest fill; 0: none yet */
 } EntropyBuffer;
 
-/* What this session has fetched from a source. */
+/* What this backend has fetched from a source. */
 typedef struct EntropyStats
 {
 	uint64		refills;
 	uint64		bytes;
 } EntropyStats;
 
-/* Room for the randomness of one source. */
+/* The buffered words of one source. */
 typedef uint64 EntropyWords[FUUID_BUFFER_SIZE_MAX / sizeof(uint64)];
 
 enum
@@ -84,9 +84,9 @@ FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
 #undef FUUID_ENTROPY_ROW
 
 /*
- * What a process has buffered.  Static, so that buffering cannot run out of memory;
- * all together, what is small first, because a new session pays for every
- * page of memory that it touches.
+ * All that a backend has buffered.  It is static, so that buffering cannot run out of
+ * memory, and lies together with small members first, because a new backend pays for
+ * every page of memory that it touches.
  */
 typedef struct EntropyState
 {
@@ -97,7 +97,7 @@ typedef struct EntropyState
 
 extern const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT];
 
-/* What the settings say. */
+/* The values of the settings. */
 extern int	fuuid_source;			/* index into fuuid_entropy_sources */
 extern uint32 fuuid_allowed_sources;	/* set of such indexes */
 extern int	fuuid_buffer_size;		/* bytes */
@@ -123,9 +123,9 @@ extern const char *fuuid_entropy_errno_reason(const char *what);
 extern bool fuuid_entropy_kernel_seeded(const char **why);
 
 /*
- * Draw 64 random bits from a source (index into fuuid_entropy_sources).  The
- * word handed out is wiped from the buffer.  Raises an error, and draws
- * nothing, where the source fails or may not be used.
+ * Draw 64 random bits from a source (index into fuuid_entropy_sources), and wipe them
+ * from the buffer.  Raises an error, and draws nothing, if the source fails or must not
+ * be used.
  */
 static inline uint64
 fuuid_entropy_draw(int source)

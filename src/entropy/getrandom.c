@@ -1,13 +1,12 @@
 /*
  * getrandom.c
- *	  The kernel's getrandom(2): on Linux through the vDSO, if the kernel offers it
- *	  there, else by a system call; elsewhere through the C library.
+ *	  The kernel's getrandom(2): on Linux through the vDSO if the kernel offers it there
+ *	  and fast_uuid.vdso is on, else by a system call; elsewhere through the C library.
  *
- *	  From the vDSO a request costs no system call: the kernel's generator
- *	  runs in this process, on a state that the kernel wipes in a forked child
- *	  and marks stale when its own generator is reseeded (Linux 6.11;
- *	  Documentation/ABI/stable/vdso, vgetrandom).  The C library knows of it
- *	  only since glibc 2.41, hence the direct call.
+ *	  In the vDSO a request costs no system call: the kernel's generator runs in this
+ *	  process, on a state that the kernel wipes in a forked child and marks stale when
+ *	  its own generator is reseeded (Linux 6.11; Documentation/ABI/stable/vdso,
+ *	  vgetrandom).  glibc calls it only since 2.41, hence the direct call.
  */
 #include "postgres.h"
 
@@ -32,13 +31,13 @@
 
 #ifdef __linux__
 
-static VdsoGetrandom vdso_getrandom;	/* NULL: not there, or not usable */
+static VdsoGetrandom vdso_getrandom;	/* NULL: not found, or not usable */
 static void *vdso_state;
 static size_t vdso_state_size;
 
 /*
- * Find the vDSO's function and map the state it wants; once a process (and
- * what a postmaster has found serves its children).
+ * Find the vDSO's function and map the state that it needs, once per process; a child
+ * inherits both.
  */
 static void
 vdso_init(void)
@@ -55,7 +54,7 @@ vdso_init(void)
 	if (function == NULL)
 		return;
 
-	/* A mapping starts at a page, and the state must not straddle one. */
+	/* The state must not cross the end of a page, and a mapping starts at a page. */
 	if (params.state_size > (uint32) sysconf(_SC_PAGESIZE))
 		return;
 	vdso_state = mmap(NULL, params.state_size, params.mmap_prot,
@@ -68,8 +67,9 @@ vdso_init(void)
 #endif							/* __linux__ */
 
 /*
- * One request, as getrandom(2): bytes delivered, or -1 and errno.  It does not
- * wait for the kernel's seed: no cancel request would end that.
+ * Make one request.  Returns the number of bytes delivered, or -1 with errno set, as
+ * getrandom(2) does.  It does not wait until the kernel's generator is seeded, because no
+ * cancel request could end the wait.
  */
 static ssize_t
 request_bytes(uint8 *buf, size_t len)

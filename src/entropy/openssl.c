@@ -2,15 +2,15 @@
  * openssl.c
  *	  The random generator of OpenSSL's libcrypto, RAND_bytes(3).
  *
- *	  It notices a fork by itself and reseeds from the kernel, for whose own seed
- *	  it would wait.
+ *	  It notices a fork by itself, and reseeds from the kernel.  It would wait until the
+ *	  kernel's generator is seeded.
  */
 #include "postgres.h"
 
 #include "entropy/entropy.h"
 
 #ifdef FUUID_WITH_OPENSSL
-#define OPENSSL_SUPPRESS_DEPRECATED /* RAND_get_rand_method(), still the only answer */
+#define OPENSSL_SUPPRESS_DEPRECATED /* nothing replaces RAND_get_rand_method() */
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -19,12 +19,12 @@
 #include <openssl/provider.h>
 #endif
 
-/* Of AES in counter mode, the default generator. */
+/* The block size of AES in counter mode, the default generator, in bytes. */
 #define BLOCK_SIZE	16
 
 /*
- * The newest error in OpenSSL's queue says what failed ("unable to fetch drbg");
- * the older ones are those of the layers below ("unsupported").
+ * Return OpenSSL's newest error as a sentence, in a static buffer.  It says what failed
+ * ("unable to fetch drbg"); older ones are of the layers below ("unsupported").
  */
 static const char *
 newest_error(void)
@@ -41,7 +41,7 @@ newest_error(void)
 }
 
 /*
- * ERR_clear_error() takes 150 ns where there is nothing to clear.
+ * Empty OpenSSL's error queue.  ERR_clear_error() takes 150 ns even for an empty one.
  */
 static void
 clear_errors(void)
@@ -51,8 +51,8 @@ clear_errors(void)
 }
 
 /*
- * Only whole blocks are asked for: of a block that is wanted in part OpenSSL
- * keeps a copy in its memory.
+ * Fill len bytes, or return false.  Only whole blocks are requested, because OpenSSL
+ * keeps a copy of a block that is requested in part in its memory.
  */
 static bool
 rand_bytes(uint8 *buf, size_t len)
@@ -71,8 +71,8 @@ rand_bytes(uint8 *buf, size_t len)
 }
 
 /*
- * The error queue is emptied before the request, so that an error of other code
- * is not taken for ours, and after it, for the server's own use of OpenSSL.
+ * The error queue is emptied before the request, so that we do not report an error of
+ * other code, and after it, so that the server's own use of OpenSSL does not find ours.
  */
 static bool
 openssl_fill(uint8 *buf, size_t len, const char **why)
@@ -91,8 +91,8 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 }
 
 /*
- * Which generator RAND_bytes asks, and who provides it.  The property "fips"
- * would not tell: it can be set where no FIPS provider is loaded.
+ * Say which generator RAND_bytes uses, and who provides it, in a static buffer.  The
+ * property "fips" would not tell, because it can be set while no FIPS provider is loaded.
  */
 static const char *
 openssl_describe(void)

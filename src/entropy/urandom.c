@@ -15,7 +15,7 @@
 #ifdef __linux__
 #include <sys/sysmacros.h>
 
-/* Documentation/admin-guide/devices.txt */
+/* Device numbers, from Linux's Documentation/admin-guide/devices.txt */
 #define LINUX_MEM_MAJOR		1
 #define LINUX_URANDOM_MINOR	9
 #endif
@@ -23,8 +23,8 @@
 #define DEVICE "/dev/urandom"
 
 /*
- * Is that the device, and random yet?  A plain file repeats its bytes, /dev/zero its
- * zero.
+ * Is this the kernel's random device, and is its generator seeded?  A plain file would
+ * repeat its bytes, and /dev/zero has only zeros.  If the answer is no, *why is set.
  */
 static bool
 check_device(int fd, const char **why)
@@ -52,7 +52,7 @@ check_device(int fd, const char **why)
 }
 
 /*
- * Read len bytes from the open device.
+ * Read len bytes from the open device, or return false.
  */
 static bool
 read_fully(int fd, uint8 *buf, size_t len, const char **why)
@@ -81,8 +81,8 @@ static bool
 urandom_fill(uint8 *buf, size_t len, const char **why)
 {
 	/*
-	 * Where the backend is out of descriptors, this closes a cached file.  Not
-	 * to wait: were it a pipe, the opening would not end.
+	 * If the backend is out of descriptors, this closes a cached file.  It must not
+	 * block, because opening a pipe in the place of the device would never end.
 	 */
 	int			fd = BasicOpenFile(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool		filled;

@@ -1,7 +1,6 @@
 /*
  * xorshift.c
- *	  The pseudo-random generator xorshift128+, for ids that need no secrecy, and
- *	  its seed.
+ *	  The generator xorshift128+, for UUIDs that need no secrecy, and its seed.
  */
 #include "postgres.h"
 
@@ -13,13 +12,13 @@ typedef struct XorshiftGenerator
 {
 	bool		seeded;			/* by fast_uuid.seed, else from strong entropy */
 	uint64		seed;
-	bool		started;		/* lanes are set */
+	bool		started;		/* "lanes" is set */
 	XorshiftLanes lanes;
 } XorshiftGenerator;
 
 /*
- * The one to draw from.  A generator starts when it is first used, and goes on from
- * where it stopped when it comes back.
+ * The generator to draw from.  A generator starts when it is first used.  If another one
+ * takes its place for a while, it then continues from where it stopped.
  */
 static XorshiftGenerator unseeded;
 static XorshiftGenerator *current = &unseeded;
@@ -34,8 +33,8 @@ start_generator(XorshiftGenerator *generator, const char **why)
 	else
 	{
 		/*
-		 * The kernel answers at once; OpenSSL, behind PostgreSQL's generator,
-		 * would first set itself up, and wait for the kernel's seed.
+		 * Ask the kernel first, which answers at once.  OpenSSL, behind PostgreSQL's
+		 * generator, would first initialize itself, and wait for the kernel's seed.
 		 */
 		*why = "PostgreSQL's strong random number generator failed.";
 		do
@@ -76,7 +75,7 @@ const EntropySource fuuid_entropy_xorshift = {
 };
 
 /*
- * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.
+ * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.  Else return false.
  */
 static bool
 parse_seed(const char *text, uint64 *seed)
@@ -93,12 +92,12 @@ parse_seed(const char *text, uint64 *seed)
 }
 
 /*
- * Check a seed.  It belongs to one session, which sets it: from a file, a
- * database or a role each session would draw the same bits.
+ * Check hook of fast_uuid.seed.  Only SET in a session can set a seed: with one from a
+ * file, a database or a role, all sessions would draw the same bits.
  *
- * The generator of a seed travels as the setting's "extra": when SET LOCAL or
- * a function's SET ends, the server hands the earlier one back, which then
- * goes on from where it was instead of repeating its numbers.
+ * The generator of a seed is the setting's "extra".  When SET LOCAL or a function's SET
+ * ends, the server gives the assign hook the earlier extra.  That generator continues
+ * from where it stopped, instead of repeating its numbers.
  */
 bool
 fuuid_seed_check(char **newval, void **extra, GucSource source)
