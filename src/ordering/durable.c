@@ -1,14 +1,14 @@
 /*
  * durable.c
- *	  The order of all backends, across restart, crash and promotion as well.
+ *	  The order of all backends, also across restart, crash and promotion.
  *
- *	  A value is handed out only if the horizon of its database, which is flushed
- *	  to disk, is beyond it.  In its next life the server begins after the horizon.
- *	  A horizon lasts for a second: half a second before it is reached one backend
- *	  moves it ahead while the others go on.
+ *	  A UUID is returned only if it is not beyond the horizon of its database, a time
+ *	  that is flushed to disk.  In its next life (see SharedOrdering.life) the server
+ *	  begins after the horizon.  A horizon lasts for a second: half a second before it
+ *	  is reached, one backend moves it ahead while the others continue.
  *
- *	  With the horizon stands the life of the server that it was set in, so that
- *	  whoever finds it knows whether to begin after it or to go on up to it.
+ *	  The horizon is stored with the life of the server that set it, so that a backend
+ *	  knows whether to begin after it, or to continue up to it.
  */
 #include "postgres.h"
 
@@ -26,12 +26,12 @@
 #include "utils/inval.h"
 #include "utils/wait_event.h"
 
-#define STRIDE_NS	FUUID_NS_PER_S
+#define STRIDE_NS	FUUID_NS_PER_S	/* how far the horizon is moved ahead */
 
-/* How far a horizon is ahead of a clock that is right: an observed UUID adds to it. */
+/* How far a horizon is ahead of a correct clock at most; an observed UUID adds to it. */
 #define REACH_NS	(2 * STRIDE_NS)
 
-/* How far ahead of the clock a horizon may be that setval() has set, whoever called it. */
+/* How far a horizon set by setval(), whoever called that, may be ahead of the clock. */
 #define RESTORED_LEAD_NS (60 * FUUID_NS_PER_S)
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
@@ -40,18 +40,18 @@
 #define SUPPORTED	false
 #endif
 
-/* The sequence of this database; to be found. */
+/* The sequence in this database; InvalidOid if it has to be looked for. */
 static Oid	sequence = InvalidOid;
 
 /*
- * Up to where values that are reserved in that epoch may be handed out, as this
- * backend knows; 0: it has not looked yet.
+ * As far as this backend knows, UUIDs that are reserved in covered_epoch may be returned
+ * up to covered_ns; 0 if it has not looked yet.
  */
 static uint64 covered_ns = 0;
 static uint64 covered_epoch = 0;
 
 /*
- * The sequence may have been dropped, rewritten, or created again.
+ * Forget the sequence, which may have been dropped, rewritten, or created again.
  */
 static void
 forget_sequence(Datum arg pg_attribute_unused(), Oid relation)
@@ -64,7 +64,7 @@ forget_sequence(Datum arg pg_attribute_unused(), Oid relation)
 }
 
 /*
- * False where the sequence is missing.
+ * Find the sequence.  Returns false if it is missing.
  */
 static bool
 find_sequence(void)
@@ -81,8 +81,8 @@ find_sequence(void)
 }
 
 /*
- * Raise an error where durable order cannot be had: before 17, during recovery,
- * outside of a transaction, or where the sequence is missing.
+ * Raise an error if durable order is not available: before 17, outside of a transaction,
+ * during recovery, or if the sequence is missing.
  */
 static void
 require_durable(void)
@@ -126,8 +126,8 @@ write_horizon(const Horizon *horizon, uint64 ns)
 }
 
 /*
- * Is the horizon one to begin after, of another life of the server or set by
- * setval(), which is how a dump restores it?
+ * Must this life of the server begin after a horizon, because another life has set it, or
+ * setval(), as a restored dump does?
  */
 static bool
 must_begin_after(HorizonValue value)
@@ -136,8 +136,8 @@ must_begin_after(HorizonValue value)
 }
 
 /*
- * The instance begins after what setval() has set, which need not have been a
- * superuser: that moves the time of all by a minute at most.
+ * Raise an error if setval() has set the horizon too far ahead of the clock.  The caller
+ * of setval() need not be a superuser, and the instance would begin after that horizon.
  */
 static void
 require_near_clock(const Horizon *horizon, HorizonValue value)
@@ -147,7 +147,7 @@ require_near_clock(const Horizon *horizon, HorizonValue value)
 	if (value.life != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
 		return;
 
-	/* A client that does not read the message would keep the lock. */
+	/* Otherwise a client that does not read the message would keep the lock. */
 	fuuid_horizon_unlock(horizon);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -163,10 +163,10 @@ require_near_clock(const Horizon *horizon, HorizonValue value)
 }
 
 /*
- * Learn how far values may be handed out, after moving the horizon to a stride
- * beyond this nanosecond, if it is less than half a stride ahead; without wait not
- * while another backend is at it.  False where the nanosecond, which was reserved
- * in this epoch, does not count: there was a horizon to begin after, or a reset.
+ * Learn how far UUIDs may be returned.  If the horizon is less than half a stride ahead
+ * of last_ns, first move it to a stride beyond last_ns; without "wait", do nothing if
+ * another backend has the lock.  Returns false if last_ns, reserved in this epoch, does
+ * not count, because there was a horizon to begin after, or a reset.
  */
 static bool
 move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
@@ -177,7 +177,10 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 	bool		begin_after;
 	bool		counts;
 
-	/* Dropped at this moment, of which forget_sequence() was told; or it can do without. */
+	/*
+	 * Without "wait", moving the horizon is left to others.  With "wait", the sequence
+	 * has just been dropped, of which forget_sequence() was told.
+	 */
 	if (!fuuid_horizon_lock(&horizon, locked, wait))
 		return !wait;
 	found = fuuid_horizon_read(&horizon);
@@ -201,7 +204,7 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 			write_horizon(&horizon, horizon_ns);
 		}
 
-		/* Opening the sequence may have let this backend forget it. */
+		/* Opening the sequence may have called forget_sequence(). */
 		sequence = locked;
 		covered_ns = horizon_ns / FUUID_NS_PER_US * FUUID_NS_PER_US;
 		covered_epoch = epoch;
@@ -211,8 +214,8 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 }
 
 /*
- * After a quick restart the horizon is ahead of a clock that is right: then that is
- * waited for, but no longer than a clock that is right would take.
+ * Wait for the clock to reach the horizon.  After a quick restart the horizon is ahead of
+ * a correct clock; wait no longer than such a clock would take.
  */
 static void
 wait_for_clock(Oid found)
@@ -226,7 +229,7 @@ wait_for_clock(Oid found)
 		uint64		lead_ns = ns_of(value) > clock_ns ? ns_of(value) - clock_ns : 0;
 		uint64		monotonic_ns = fuuid_clock_monotonic_ns();
 
-		/* Another backend may have begun; or it was a backward step. */
+		/* Another backend has begun, or the clock has stepped backwards. */
 		if (!must_begin_after(value) || lead_ns == 0 || lead_ns > REACH_NS || monotonic_ns >= until_ns)
 			break;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -237,7 +240,7 @@ wait_for_clock(Oid found)
 }
 
 /*
- * Is there half a stride left beyond a nanosecond that was reserved in this epoch?
+ * Is half a stride left beyond a nanosecond that was reserved in this epoch?
  */
 static inline bool
 is_well_covered(uint64 last_ns, uint64 epoch)
@@ -246,10 +249,11 @@ is_well_covered(uint64 last_ns, uint64 epoch)
 }
 
 /*
- * Let values up to this nanosecond, reserved in this epoch, be handed out; moves
- * the horizon ahead if need be.  False: they do not count, because this backend
- * knew of no horizon when it reserved them, the instance was reset, another horizon
- * restored, or the sequence dropped.  Raises an error where durable order cannot be had.
+ * Make sure that UUIDs up to this nanosecond, reserved in this epoch, may be returned;
+ * move the horizon ahead if need be.  Returns false if they do not count, because this
+ * backend knew of no horizon when it reserved them, the instance was reset, another
+ * horizon was restored, or the sequence was dropped.  Raises an error if durable order is
+ * not available.
  */
 bool
 fuuid_durable_cover(uint64 last_ns, uint64 epoch)
@@ -262,7 +266,7 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 	CHECK_FOR_INTERRUPTS();
 	require_durable();
 
-	/* From here on each opening of the sequence may let this backend forget it. */
+	/* From here on, opening the sequence may call forget_sequence(). */
 	found = sequence;
 	if (!looked)
 		wait_for_clock(found);
@@ -287,7 +291,7 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 count)
 }
 
 /*
- * The horizon, in microseconds since 1970-01-01 UTC; 0: none.
+ * The horizon, in microseconds since 1970-01-01 UTC; 0 if there is none.
  */
 int64
 fuuid_durable_horizon(void)
@@ -296,20 +300,20 @@ fuuid_durable_horizon(void)
 }
 
 /*
- * fuuid_instance_reset(), and return the horizon to the clock.
+ * Reset the instance, and return the horizon to the clock.
  */
 void
 fuuid_durable_reset(void)
 {
 	Horizon		horizon;
-	uint64		clock_ns = fuuid_clock_read();	/* where that fails nothing is reset */
+	uint64		clock_ns = fuuid_clock_read();	/* if that fails, nothing is reset */
 
 	do
 		require_durable();
 	while (!fuuid_horizon_lock(&horizon, sequence, true));
 	(void) fuuid_horizon_read(&horizon);
 
-	/* Under the lock, so that what was reserved before does not move the horizon after it. */
+	/* Under the lock: no earlier reservation can move the horizon after the reset. */
 	fuuid_instance_reset();
 	write_horizon(&horizon, clock_ns + STRIDE_NS);
 	fuuid_horizon_unlock(&horizon);

@@ -3,10 +3,10 @@
  *	  The sequence that holds the horizon of durable order: a time, in microseconds
  *	  since 1970-01-01 UTC, up to which UUIDs may have been generated.
  *
- *	  It is read and written in place, and not by nextval() or setval(), which
- *	  need privileges on it and refuse READ ONLY transactions and parallel operations.
- *	  Where a sequence counts what it may hand out without another WAL record
- *	  (log_cnt), which this one never does, there stands who has set the value.
+ *	  It is read and written in place, instead of by nextval() and setval(), which need
+ *	  privileges on it and refuse READ ONLY transactions and parallel operations.
+ *	  log_cnt, which counts what other sequences may return without another WAL record,
+ *	  holds the life of the server (see SharedOrdering) that has set the horizon.
  */
 #include "postgres.h"
 
@@ -30,7 +30,7 @@
 #define SEQUENCE_MAGIC 0x1717
 
 /*
- * The sequence in the extension's schema in this database, or InvalidOid.
+ * Find the sequence in the extension's schema in this database; InvalidOid if missing.
  */
 Oid
 fuuid_horizon_find(void)
@@ -39,7 +39,7 @@ fuuid_horizon_find(void)
 	Oid			sequence = InvalidOid;
 	Oid			schema = InvalidOid;
 
-	/* ALTER EXTENSION ... SET SCHEMA may have moved it in between. */
+	/* ALTER EXTENSION ... SET SCHEMA may move it between the two look-ups. */
 	while (OidIsValid(extension) && !OidIsValid(sequence) && schema != FUUID_EXTENSION_SCHEMA(extension))
 	{
 		schema = FUUID_EXTENSION_SCHEMA(extension);
@@ -70,7 +70,7 @@ sequence_data(Page page)
 }
 
 /*
- * The horizon of a sequence that is locked.
+ * Read the horizon of a sequence that is locked.
  */
 HorizonValue
 fuuid_horizon_read(const Horizon *horizon)
@@ -80,13 +80,13 @@ fuuid_horizon_read(const Horizon *horizon)
 	if (!data->is_called || data->last_value <= 0)
 		return (HorizonValue) {0};
 
-	/* What the server counts there is small. */
+	/* A life is at least 2^32; what the server counts there is smaller. */
 	return (HorizonValue) {data->last_value, data->log_cnt > PG_UINT32_MAX ? data->log_cnt : 0};
 }
 
 /*
- * The same of a sequence that is not locked, during recovery as well; none where
- * it has been dropped, or is not logged.
+ * Read the horizon of a sequence that is not locked; also works during recovery.  There
+ * is none if the sequence has been dropped, or is not logged.
  */
 HorizonValue
 fuuid_horizon_peek(Oid sequence)
@@ -109,9 +109,8 @@ fuuid_horizon_peek(Oid sequence)
 }
 
 /*
- * Open the sequence and lock it against everybody else.  False where it has been
- * dropped, or where somebody else has locked it and the caller does not want to
- * wait.
+ * Open the sequence and lock its page against all others.  Returns false if it has been
+ * dropped or, without "wait", is locked.  Raises an error if it is unlogged.
  */
 bool
 fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
@@ -143,7 +142,7 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
 }
 
 /*
- * Set the horizon, and return when that cannot be lost any more.
+ * Set the horizon, and return when a crash cannot lose it any more.
  */
 void
 fuuid_horizon_write(const Horizon *horizon, HorizonValue value)

@@ -10,18 +10,18 @@
 
 #define FUUID_HORIZON_NAME "fast_uuid_horizon"
 
-/* The sequence, opened and locked. */
+/* The sequence, opened and its page locked. */
 typedef struct Horizon
 {
 	Relation	sequence;
 	Buffer		buffer;
 } Horizon;
 
-/* What it holds. */
+/* What the sequence holds. */
 typedef struct HorizonValue
 {
 	int64		us;				/* microseconds since 1970-01-01 UTC; 0: none was ever set */
-	int64		life;			/* of the server that set it; 0: setval() did */
+	int64		life;			/* SharedOrdering.life when it was set; 0: by setval() */
 } HorizonValue;
 
 extern Oid	fuuid_horizon_find(void);

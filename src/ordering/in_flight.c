@@ -1,15 +1,17 @@
 /*
  * in_flight.c
- *	  The running transactions that may have generated under the order of the
- *	  instance, and from which nanosecond on.
+ *	  The transactions in flight that may have UUIDs of instance or durable order, and
+ *	  from which nanosecond on.
  *
- *	  A process publishes that in its element of shared memory before it reserves
- *	  its transaction's first value, and clears it after the transaction has become
- *	  visible.
+ *	  Before a backend reserves the first UUID of its transaction, it "publishes" the
+ *	  earliest nanosecond that the transaction's UUIDs can have, in its element of
+ *	  shared memory.  It clears that after the server has made the transaction's end
+ *	  visible.  Until then the transaction "holds back" the watermark, which does not
+ *	  exceed what is published.
  *
- *	  A prepared transaction has no process, and outlives a restart.  It keeps what
- *	  was published as the identity of a heavyweight lock, which the server keeps,
- *	  and recovers, with the transaction and releases after it has become visible.
+ *	  A prepared transaction has no process, and outlives a restart.  It keeps what was
+ *	  published as the identity of a heavyweight lock, which the server keeps, and
+ *	  recovers, with the transaction, and releases after its end has become visible.
  */
 #include "postgres.h"
 
@@ -28,11 +30,11 @@
 
 uint64		fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 
-/* That of this process; an auxiliary one has none. */
+/* The element of this process, once registered; an auxiliary process has none. */
 static InFlight *my_element = NULL;
 
 /*
- * Keep what the transaction has published, which is about to be prepared.
+ * Keep what the transaction, which is about to be prepared, has published.
  */
 static void
 keep_for_prepared(void)
@@ -46,13 +48,12 @@ keep_for_prepared(void)
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	FUUID_TEST_POINT("preparing");
 
-	/* After the lock. */
+	/* After the lock is taken: see "Memory order" in shared.h. */
 	pg_atomic_fetch_add_u64(&fuuid_shared->prepared, 1);
 }
 
 /*
- * What the transaction has published counts no more: it has ended, and the server has
- * made it visible.
+ * Clear what the transaction has published: its end is visible, or it can only abort.
  */
 static void
 clear_published(void)
@@ -84,8 +85,8 @@ xact_callback(XactEvent event, void *arg pg_attribute_unused())
 }
 
 /*
- * No abort may come to our callback, where that of another library fails; and nothing
- * but an abort can follow.
+ * At exit a transaction can only abort.  Do not leave that to xact_callback(), which is
+ * not called if another library's callback fails first.
  */
 static void
 clear_at_exit(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
@@ -94,7 +95,7 @@ clear_at_exit(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 }
 
 /*
- * Called before this backend's first value under the order of the instance.
+ * Prepare to publish, before this backend's first UUID of instance or durable order.
  */
 void
 fuuid_in_flight_register(void)
@@ -116,9 +117,9 @@ fuuid_in_flight_register(void)
 }
 
 /*
- * fuuid_in_flight_publish() where nothing was published yet, or a later nanosecond.
- * Outside of a transaction there is nothing to hold back; a process that has no
- * element runs none.
+ * fuuid_in_flight_publish() if nothing, or only a later nanosecond, has been published.
+ * Outside of a transaction there is nothing to hold back.  A process without an element
+ * runs no transaction.
  */
 void
 fuuid_in_flight_publish_first(uint64 first_ns)
@@ -134,8 +135,8 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 }
 
 /*
- * The smaller one of a nanosecond and what our lock of a prepared transaction of
- * this database holds.
+ * Return the least of first_ns and of what the prepared transactions of this database
+ * have published, which our locks hold.
  */
 static uint64
 first_of_prepared(uint64 first_ns, int *held_back_by)
@@ -172,13 +173,13 @@ first_of_prepared(uint64 first_ns, int *held_back_by)
 }
 
 /*
- * The first nanosecond, but at most none_ns, of which a transaction of this database
- * that has not ended may have generated, and the process of that one.  Those of
- * others cannot insert here.
+ * Return the earliest nanosecond that a transaction of this database has published, but
+ * at most none_ns, and in *held_back_by its process ID, or a FUUID_HELD_BACK_BY_ number.
+ * Transactions of other databases do not count, because they cannot insert into this one.
  *
- * Of each value that was reserved before the call the transaction is found, or
- * has ended.  The elements come before the locks, because what is prepared moves from
- * there to here.
+ * For each UUID reserved before the call, the transaction is found, or has ended.  The
+ * elements are read before the locks, because PREPARE TRANSACTION moves what is published
+ * from the former to the latter.
  */
 uint64
 fuuid_in_flight_first(uint64 none_ns, int *held_back_by)
@@ -197,7 +198,7 @@ fuuid_in_flight_first(uint64 none_ns, int *held_back_by)
 		if (ns == 0 || ns >= first_ns)
 			continue;
 
-		/* Of another process, if the one whose nanosecond this is has ended since. */
+		/* If that transaction has ended since, this may already be another backend's. */
 		pg_read_barrier();
 		if (element->database == MyDatabaseId)
 		{

@@ -1,6 +1,6 @@
 /*
  * instance.c
- *	  The order of all backends: one 64-bit word in shared memory, advanced by
+ *	  The order of all backends: last_ns, a 64-bit word in shared memory, is advanced by
  *	  compare-and-exchange.  doc/ordering.md says why that is enough.
  */
 #include "postgres.h"
@@ -13,7 +13,7 @@
 #include "storage/proc.h"
 #include "test_point.h"
 
-/* Has this backend generated, or observed, under this order? */
+/* Has this backend generated, or observed, under instance or durable order? */
 static bool joined = false;
 
 uint64		fuuid_instance_last_epoch = 0;
@@ -25,10 +25,10 @@ fuuid_instance_joined(void)
 }
 
 /*
- * Where the instance was reset since this backend last looked, its own latest value
- * does not count any more, and true is returned.  Nor while a reset goes on: until it
- * has ended, who still finds the old word goes on from that.  A backend that has not
- * looked yet knows of no reset.
+ * If the instance was reset since this backend last looked, forget this backend's latest
+ * UUID, and return true.  Do the same at every look while a reset goes on, because until
+ * it has ended a call can still find the old last_ns, and continue from that.  A backend
+ * that has not looked yet knows of no reset (epoch 0).
  */
 bool
 fuuid_instance_follow_reset(void)
@@ -43,8 +43,8 @@ fuuid_instance_follow_reset(void)
 }
 
 /*
- * Called before the first value of this backend under this order.  Raises an error
- * where there is no shared memory.
+ * Join the order of the instance, before this backend's first UUID under it.  Raises an
+ * error if there is no shared memory.
  */
 void
 fuuid_instance_join(void)
@@ -58,8 +58,9 @@ fuuid_instance_join(void)
 }
 
 /*
- * The clock is behind "last", which is the latest value of the instance or of this
- * backend: note the lead of each, and raise an error where it is too far behind.
+ * The clock is behind "last", the later one of last_ns, as read, and this backend's
+ * latest UUID.  Note the lead of each, and raise an error if "count" UUIDs more lead too
+ * far.
  */
 static void
 require_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
@@ -75,8 +76,8 @@ require_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
 }
 
 /*
- * fuuid_ordering_reserve() in the order of all backends.  Raises an error where
- * there is no shared memory, or where the clock is too far behind.
+ * fuuid_ordering_reserve() in the order of all backends.  Raises an error if there is no
+ * shared memory, or if the clock is too far behind.
  */
 uint64
 fuuid_instance_reserve(uint64 clock_ns, uint32 count)
@@ -93,8 +94,8 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 	for (;;)
 	{
 		/*
-		 * The epoch after the word.  A reading of the clock from before a reset does
-		 * not count either.
+		 * Read epoch after last_ns.  A reading of the clock from before a reset does not
+		 * count.
 		 */
 		pg_read_barrier();
 		if (unlikely(fuuid_instance_follow_reset()))
@@ -108,9 +109,9 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 			if (last - clock_ns + count >= FUUID_SMALL_LEAD_NS)
 			{
 				/*
-				 * This backend may have been preempted since it read the clock,
-				 * while others went on.  Only a reading that is younger than the
-				 * latest value tells that the clock is behind it.
+				 * This backend may have been preempted since it read the clock, while
+				 * others went on.  Only a reading that is younger than the latest UUID
+				 * can tell that the clock is behind it.
 				 */
 				if (!read_since)
 				{
@@ -135,7 +136,7 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 }
 
 /*
- * The present epoch.
+ * Return the present epoch, read before all that the caller reads next.
  */
 uint64
 fuuid_instance_epoch(void)
@@ -147,9 +148,9 @@ fuuid_instance_epoch(void)
 }
 
 /*
- * Make all further values of the instance greater than this nanosecond.  The latest
- * one is returned in *last_ns.  False, and nothing was done, where the instance was
- * reset since that epoch: a reset gives the word a value that it never had.
+ * Make all further UUIDs of the instance later than this nanosecond, and return the
+ * resulting last_ns in *last_ns.  Returns false, with last_ns unchanged, if the instance
+ * was reset since that epoch: a reset gives last_ns a value that it never had.
  */
 bool
 fuuid_instance_advance_to(uint64 ns, uint64 epoch, uint64 *last_ns)
@@ -158,7 +159,7 @@ fuuid_instance_advance_to(uint64 ns, uint64 epoch, uint64 *last_ns)
 
 	for (;;)
 	{
-		/* The epoch after the word. */
+		/* Read epoch after last_ns. */
 		pg_read_barrier();
 		if (pg_atomic_read_u64(&fuuid_shared->epoch) != epoch)
 			return false;
@@ -169,7 +170,7 @@ fuuid_instance_advance_to(uint64 ns, uint64 epoch, uint64 *last_ns)
 }
 
 /*
- * False where there is no shared memory.
+ * Get the statistics of the instance.  Returns false if there is no shared memory.
  */
 bool
 fuuid_instance_stats(OrderingStats *stats)
@@ -182,13 +183,13 @@ fuuid_instance_stats(OrderingStats *stats)
 }
 
 /*
- * Forget the latest value of the instance, for all backends.
+ * Forget the latest UUID of the instance, for all backends.
  *
- * The word becomes a value that it never had, the number of this reset, so that a
- * reservation at the same time has either succeeded before, or fails its exchange and
- * starts again.  Until the reset has ended a backend forgets its own latest value at
- * every look, so that what it still takes from the old word does not outlive the
- * reset.  Others can go on at the same time.
+ * last_ns becomes the number of this reset, which it never was before, so that a
+ * concurrent reservation either has succeeded before, or fails its exchange and starts
+ * again.  Until the reset has ended, a backend forgets its own latest UUID at every look,
+ * so that what it still takes from the old last_ns does not outlive the reset.  Resets
+ * can overlap.
  */
 void
 fuuid_instance_reset(void)

@@ -7,7 +7,7 @@
 
 #include "ordering/session.h"
 
-/* The epoch, between two resets, of this backend's latest value. */
+/* The epoch (see SharedOrdering) of this backend's latest UUID. */
 extern uint64 fuuid_instance_last_epoch;
 
 extern void fuuid_instance_join(void);

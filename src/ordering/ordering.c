@@ -14,11 +14,11 @@
 int			fuuid_ordering_scope = FUUID_ORDERING_SESSION;
 bool		fuuid_ordering_session_only = true;
 
-/* An id may be ahead of the clock by this, where the DBA has set no limit. */
+/* How far an observed UUID may be ahead of the clock if no setting limits that. */
 #define DEFAULT_LEAD_LIMIT_NS	FUUID_NS_PER_S
 
 /*
- * Take over the scope of the settings.
+ * Put the scope that the settings ask for in force.
  */
 void
 fuuid_ordering_set_scope(OrderingScope scope)
@@ -28,8 +28,8 @@ fuuid_ordering_set_scope(OrderingScope scope)
 }
 
 /*
- * fuuid_ordering_reserve() where other backends have a say: under a wider order
- * than the session's, or after it, because the instance may have been reset.
+ * fuuid_ordering_reserve() if other backends matter: under a wider order than session
+ * order, or after it, because the instance may have been reset.
  */
 uint64
 fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count)
@@ -51,8 +51,7 @@ fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count)
 }
 
 /*
- * Raise an error where a nanosecond leads the clock by more than an id of another
- * generator may push it.
+ * Raise an error if an observed UUID of this nanosecond is too far ahead of the clock.
  */
 static void
 require_observable(uint64 ns)
@@ -71,9 +70,9 @@ require_observable(uint64 ns)
 }
 
 /*
- * Make all further values greater than this nanosecond: of this backend, and
- * under a wider order of all.  Raises an error, and changes nothing, where it leads
- * the clock too far, or where the order cannot be had.
+ * Make all further UUIDs later than this nanosecond: those of this backend, and under a
+ * wider order those of all.  Raises an error, and leaves the order as it is, if that is
+ * too far ahead of the clock, or if the order in force is not available.
  */
 void
 fuuid_ordering_advance_past(uint64 ns)
@@ -95,7 +94,7 @@ fuuid_ordering_advance_past(uint64 ns)
 				 !fuuid_instance_advance_to(ns, epoch, &last_ns));
 	}
 
-	/* A reset before does not take this back, but one that comes after it does. */
+	/* A reset that came before does not undo this, but one that comes after it does. */
 	FUUID_TEST_POINT("raised");
 	if (fuuid_instance_joined() && fuuid_instance_follow_reset())
 	{
@@ -108,8 +107,7 @@ fuuid_ordering_advance_past(uint64 ns)
 }
 
 /*
- * Give up the order with earlier values: of this backend, and under the order
- * of the instance for all.
+ * Give up the order with earlier UUIDs: for this backend, under a wider order for all.
  */
 void
 fuuid_ordering_reset(void)

@@ -1,13 +1,13 @@
 /*
  * ordering.h
- *	  The order of values: which one is in force, and the way to it.
+ *	  The order of UUIDs: which one is in force, and the way to it.
  */
 #ifndef FUUID_ORDERING_H
 #define FUUID_ORDERING_H
 
 #include "ordering/session.h"
 
-/* Scopes of the order, as in fast_uuid.ordering, from the narrowest on. */
+/* Scopes of the order, as in fast_uuid.ordering, from narrow to wide. */
 typedef enum OrderingScope
 {
 	FUUID_ORDERING_SESSION,
@@ -16,12 +16,12 @@ typedef enum OrderingScope
 } OrderingScope;
 
 /*
- * Scope in force, an OrderingScope: the wider one of fast_uuid.ordering and
+ * The scope in force, an OrderingScope: the wider one of fast_uuid.ordering and
  * fast_uuid.required_ordering.
  */
 extern int	fuuid_ordering_scope;
 
-/* Session order, in a backend that has not generated under a wider one. */
+/* Is session order in force, and has this backend never been under a wider one? */
 extern bool fuuid_ordering_session_only;
 
 extern void fuuid_ordering_set_scope(OrderingScope scope);
@@ -30,12 +30,11 @@ extern void fuuid_ordering_advance_past(uint64 ns);
 extern void fuuid_ordering_reset(void);
 
 /*
- * Turn the clock's time into that of the next value, and reserve the
- * nanoseconds for "count" values from it on; at most as many as the caller
- * uses at once.  Where the clock has not advanced since the latest value, or
- * stepped backwards, it is the nanosecond after that one's.  Any call takes
- * longer than that, so that one session's speed never makes the embedded time
- * lead the clock (RFC 9562, section 6.2).
+ * Return the nanosecond of the next UUID, and reserve "count" nanoseconds from it on, at
+ * most as many as the caller uses at once.  It is the clock's time or, if the clock is
+ * not ahead of the latest UUID, the nanosecond after that.  Any call takes longer than a
+ * nanosecond, so that the speed of one backend never makes the time in UUIDs lead the
+ * clock (RFC 9562, section 6.2).  Raises an error if a limit forbids the lead.
  */
 static inline uint64
 fuuid_ordering_reserve(uint64 clock_ns, uint32 count)

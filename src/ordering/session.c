@@ -1,6 +1,6 @@
 /*
  * session.c
- *	  The order of one backend, where the clock does not provide it.
+ *	  The order of one backend's UUIDs, if the clock does not provide it.
  */
 #include "postgres.h"
 
@@ -12,7 +12,7 @@ uint64		fuuid_session_last_ns = 0;
 static uint64 largest_clock_lead_ns = 0;
 
 /*
- * Note how far the latest value is ahead of this reading of the clock.
+ * Note how far the latest UUID is ahead of this reading of the clock.
  */
 void
 fuuid_session_note_lead(uint64 clock_ns)
@@ -22,7 +22,7 @@ fuuid_session_note_lead(uint64 clock_ns)
 }
 
 /*
- * fuuid_session_reserve() for a clock that is not ahead of the latest value.
+ * fuuid_session_reserve() if the clock is not ahead of the latest UUID.
  */
 uint64
 fuuid_session_advance_past_last(uint64 clock_ns, uint32 count)
@@ -44,7 +44,7 @@ fuuid_session_stats(OrderingStats *stats)
 }
 
 /*
- * Forget the latest value: the next takes the clock's time, whatever it is.
+ * Forget the latest UUID: the next one takes the clock's time, whatever that is.
  */
 void
 fuuid_session_reset(void)

@@ -1,22 +1,22 @@
 /*
  * session.h
- *	  The order of one backend's values.
+ *	  The order of one backend's UUIDs.
  */
 #ifndef FUUID_SESSION_H
 #define FUUID_SESSION_H
 
 #include "pure/uuid_layout.h"
 
-/* For fast_uuid_stats(), of one scope. */
+/* The statistics of one scope, for fast_uuid_stats(). */
 typedef struct OrderingStats
 {
-	uint64		last_ns;		/* nanosecond of the latest value; 0: none */
-	uint64		largest_clock_lead_ns;	/* that a call has found */
+	uint64		last_ns;		/* of the latest UUID; if there is none, near 1970 */
+	uint64		largest_clock_lead_ns;	/* that a call has found since a reset */
 } OrderingStats;
 
 /*
- * Nanosecond (since 1970-01-01 UTC) of this backend's latest value, under
- * whichever order; 0: none that counts.
+ * Nanosecond (since 1970-01-01 UTC) of the latest UUID that this backend has generated or
+ * observed, under any order; 0 if there is none, or if a reset has discarded it.
  */
 extern uint64 fuuid_session_last_ns;
 
@@ -26,10 +26,7 @@ extern void fuuid_session_stats(OrderingStats *stats);
 extern void fuuid_session_reset(void);
 
 /*
- * Turn the clock's time into that of the next value, and reserve the
- * nanoseconds for "count" values from it on.  Where the clock has not advanced
- * since the latest value, or stepped backwards, it is the nanosecond after that
- * one's.
+ * fuuid_ordering_reserve() in the order of this backend alone.
  */
 static inline uint64
 fuuid_session_reserve(uint64 clock_ns, uint32 count)

@@ -1,6 +1,6 @@
 /*
  * shared.c
- *	  Where the memory that the backends share comes from.
+ *	  How the memory that the backends share is created and found.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 SharedOrdering *fuuid_shared = NULL;
 
 /*
- * The transactions that were running for the snapshot of a kept watermark.
+ * The transactions that were running for the snapshot of the watermark at this index.
  */
 TransactionId *
 fuuid_shared_running(uint32 watermark)
@@ -26,7 +26,7 @@ fuuid_shared_running(uint32 watermark)
 }
 
 /*
- * A number that no other life of the server has had.
+ * A number for a new life of the server, random, so that no other life has the same.
  */
 static int64
 random_life(void)
@@ -50,7 +50,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	fuuid_watermark_history_init(&ordering->watermarks);
 	ordering->life = random_life();
 
-	/* Some may be left of an earlier life of the server. */
+	/* Prepared transactions of an earlier life of the server may be left. */
 	pg_atomic_init_u64(&ordering->prepared, 1);
 	pg_atomic_init_u64(&ordering->prepared_ended, 0);
 
@@ -62,8 +62,9 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
 
 /*
- * What made the segment.  It stands in a segment of its own, whose own layout never
- * changes: both stay until the server ends, and a session may load a newer library.
+ * The layout with which the segment was created.  It has a segment of its own, whose own
+ * layout never changes, because both stay until the server ends, while a backend may load
+ * a newer library.
  */
 #define LAYOUT_SEGMENT_NAME "fast_uuid layout"
 #define LAYOUT_MAGIC		0x66757569
@@ -82,8 +83,8 @@ init_layout(FUUID_SEGMENT_INIT_ARGS)
 }
 
 /*
- * Raise an error where another library, with another layout, has made the segment.
- * One more would split the order in two.
+ * Raise an error if another version of the library has created the segment with another
+ * layout.  A second segment would split the order in two.
  */
 static void
 require_layout(void)
@@ -101,11 +102,11 @@ require_layout(void)
 void
 fuuid_shared_init(void)
 {
-	/* The segment is made, or found, when it is first wanted. */
+	/* The segment is created, or found, when it is first needed. */
 }
 
 /*
- * False where there is no shared memory.
+ * Attach to shared memory.  Returns false if there is none.
  */
 bool
 fuuid_shared_attach(void)
@@ -151,7 +152,7 @@ start_segment(void)
 }
 
 /*
- * Before 17 shared memory must be asked for when the server starts.
+ * Before 17, shared memory must be requested when the server starts.
  */
 void
 fuuid_shared_init(void)
@@ -172,7 +173,7 @@ fuuid_shared_attach(void)
 #endif							/* FUUID_HAVE_NAMED_SEGMENTS */
 
 /*
- * Raise an error where there is no shared memory.
+ * Raise an error if there is no shared memory.
  */
 void
 fuuid_shared_require(void)

@@ -1,6 +1,6 @@
 /*
  * shared.h
- *	  What the backends of an instance share.
+ *	  The memory that the backends of an instance share.
  */
 #ifndef FUUID_SHARED_H
 #define FUUID_SHARED_H
@@ -11,47 +11,48 @@
 #include "port/atomics.h"
 
 /*
- * Number of the layout of what is shared.  Raise it with each change of SharedOrdering,
- * of what it contains, and of what the words mean: sessions with the library of before
- * may go on.
+ * The version of this layout of shared memory.  Raise it with each change of
+ * SharedOrdering, of what it contains, and of what its members mean, because backends
+ * that have loaded an older library may still be running.
  */
 #define FUUID_SHARED_LAYOUT 1
 
 /*
- * Memory order.  An atomic operation that reads and writes is a full barrier.
+ * Memory order.  By port/atomics.h, an atomic read-and-write operation is a full barrier.
  *
- * Value: first_ns of the process, then last_ns, by an exchange.  The watermark reads
- * last_ns, a full barrier, then each first_ns: of a value up to last_ns it finds the
- * transaction, or that this has ended.
+ * Generating: a backend writes its first_ns, then exchanges last_ns.  The watermark reads
+ * last_ns, and after a full barrier each first_ns.  So for a UUID up to that last_ns it
+ * finds the first_ns of its transaction, unless that has ended.
  *
- * End of a transaction: the server makes it visible, a full barrier, then first_ns is 0.
- * The watermark reads first_ns, a full barrier, then takes a snapshot: that knows of
- * every end that was found.
+ * End of a transaction: the server makes it visible, and after a full barrier first_ns
+ * becomes 0.  The watermark reads first_ns, and after a full barrier takes a snapshot,
+ * which therefore knows of every end that was found.
  *
- * PREPARE TRANSACTION: the lock is taken, then prepared goes up, then first_ns is 0.  The
- * watermark reads first_ns, a full barrier, prepared, a full barrier, then the locks: what
- * has left the first is in the last.
+ * PREPARE TRANSACTION: the lock is taken, then "prepared" is incremented, then first_ns
+ * becomes 0.  The watermark reads first_ns, "prepared" and the locks, with full barriers
+ * in between.  So it finds among the locks what is no longer in first_ns.
  *
- * Reset: epoch, then last_ns, then epoch, each by a full barrier.  Who reads last_ns reads
- * epoch after a read barrier: having seen the word reset, it sees the change of epoch.
+ * Reset: changes epoch, then last_ns, then epoch, each with a full barrier.  A backend
+ * reads last_ns, and after a read barrier epoch: if it sees last_ns reset, it sees epoch
+ * changed.
  */
 
 /*
- * From which nanosecond on a process's transaction may have values; 0: none.  Of the
- * size of a cache line; see in_flight.c.
+ * The nanosecond from which on a backend's transaction may have UUIDs; 0 if it has none.
+ * Padded to the size of a cache line.  See in_flight.c.
  */
 typedef union InFlight
 {
 	struct
 	{
 		pg_atomic_uint64 first_ns;
-		Oid			database;	/* of the process; written before */
+		Oid			database;	/* of the backend, as pid; written before first_ns */
 		int			pid;
 	};
 	char		pad[PG_CACHE_LINE_SIZE];
 } InFlight;
 
-/* A reset changes the epoch twice, and what it tells. */
+/* A reset adds the first to the epoch as it begins, and subtracts the other at its end. */
 #define FUUID_RESET_BEGINS	((UINT64CONST(1) << 32) + 1)
 #define FUUID_RESET_ENDS	1
 #define FUUID_RESETS_BEGUN(epoch)		((epoch) >> 32)
@@ -59,35 +60,38 @@ typedef union InFlight
 
 typedef struct SharedOrdering
 {
-	pg_atomic_uint64 last_ns;	/* nanosecond of the latest value; or number of a reset: none */
+	pg_atomic_uint64 last_ns;	/* further UUIDs are later; a reset stores its number here */
 
-	/* How many resets have begun, and how many of them go on; no value comes twice. */
+	/*
+	 * A reset changes the epoch as it begins and as it ends.  The upper half is how many
+	 * resets have begun, the lower half how many of them go on; no epoch comes twice.
+	 */
 	pg_atomic_uint64 epoch;
 
 	pg_atomic_uint64 largest_clock_lead_ns; /* that a call has found since a reset */
 
 	/*
-	 * A life of the server is that of this memory: it ends with a restart and with a
-	 * crash.  A random number above 2^32.
+	 * A "life" of the server lasts as long as this memory: until a restart, or a crash of
+	 * a process.  This is its number, random and at least 2^32.
 	 */
 	int64		life;
 
 	WatermarkHistory watermarks;
 
-	/* Transactions prepared with values; and of how many of them none was left. */
+	/* Number of transactions prepared with UUIDs; and that at which none was left. */
 	pg_atomic_uint64 prepared;
 	pg_atomic_uint64 prepared_ended;
 
-	pg_atomic_uint32 in_flight_used;	/* no element from here on was ever used */
-	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER];	/* MaxBackends, then fuuid_shared_running() */
+	pg_atomic_uint32 in_flight_used;	/* no element from this index on was ever used */
+	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER];	/* MaxBackends; then fuuid_shared_running() */
 } SharedOrdering;
 
-/* As many transactions as the server can have; a snapshot has one less, its own. */
+/* As many transactions as can run; a snapshot does not have its own among them. */
 #define FUUID_MAX_RUNNING ((Size) (MaxBackends + max_prepared_xacts))
 
 /*
- * An element of in_flight for each process but the auxiliary ones, which run no
- * transaction.
+ * in_flight has an element for each process but the auxiliary ones, which run no
+ * transaction.  After it, each watermark has room for the transactions that were running.
  */
 #define FUUID_SHARED_SIZE \
 	(offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight) + \

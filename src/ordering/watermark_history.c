@@ -1,10 +1,10 @@
 /*
  * watermark_history.c
- *	  Recent watermarks, and the snapshots for which they are right.
+ *	  Recent watermarks, and the snapshots for which they are right (is_right_for()).
  *
  *	  A transaction often ends between a statement's snapshot and its call of
- *	  uuidv7_fast_watermark().  Then the watermark of this moment is not right for the
- *	  snapshot, but that of an earlier call is, by whichever session of the database.
+ *	  uuidv7_fast_watermark().  Then the watermark that this call computes is not right
+ *	  for the snapshot, but that of an earlier call often is, whichever backend made it.
  */
 #include "postgres.h"
 
@@ -24,9 +24,10 @@ fuuid_watermark_history_init(WatermarkHistory *history)
 }
 
 /*
- * Is a watermark right for a snapshot: does that know of every transaction that had
- * ended for the watermark's own?  These were below its xmax and not running.  This
- * holds for whatever snapshots: that of a logical slot is not ordered by xmax.
+ * Is a watermark right for a snapshot?  It is if the snapshot knows of the end of each
+ * transaction that had ended for the watermark's own snapshot, that is, was below its
+ * xmax and not running.  This holds for all snapshots, also for that of a logical slot,
+ * which xmax does not order.
  */
 static bool
 is_right_for(const Watermark *watermark, const TransactionId *running, Snapshot snapshot)
@@ -43,8 +44,9 @@ is_right_for(const Watermark *watermark, const TransactionId *running, Snapshot 
 }
 
 /*
- * What a snapshot of this process says of a watermark; returns the transactions that
- * were running, sorted, palloc'd.  For others the own one is one of them.
+ * Describe in a watermark the snapshot that was taken after it.  Returns the transactions
+ * that were running, sorted, palloc'd.  This backend's own transaction is among them,
+ * because for other backends it is running.
  */
 static TransactionId *
 describe_snapshot(Watermark *watermark, Snapshot taken)
@@ -75,9 +77,9 @@ has_last_snapshot(const WatermarkHistory *history, const Watermark *watermark, c
 }
 
 /*
- * Keep a watermark in the place of the oldest, but of each database keep the newest:
- * a reader that asks seldom must find its own, however often others ask.  One of the
- * same snapshot as the last takes no place of its own.
+ * Keep a watermark in the place of the oldest that is not the newest of its database: a
+ * reader that seldom asks must find one of its database, however often others ask.  If
+ * the last one has the same snapshot, keep the greater of the two in its place.
  */
 static void
 keep_watermark(WatermarkHistory *history, const Watermark *watermark, const TransactionId *running)
@@ -105,8 +107,8 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark, const Tran
 }
 
 /*
- * The greatest of this database and epoch that is right for a snapshot; 0: none.  Those
- * of before a reset do not bound what is generated after it.
+ * The greatest kept watermark of this database and epoch that is right for a snapshot; 0
+ * if none is.  One from before a reset does not bound what is generated after it.
  */
 static uint64
 find_watermark(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
@@ -125,9 +127,10 @@ find_watermark(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
 }
 
 /*
- * Keep a watermark of this database, computed in that epoch, before "taken" was taken,
- * and replace it by the greatest that is right for the snapshot, or by 0 where there is
- * none.  False, and nothing was done, where the instance was reset since.
+ * Keep *watermark_ns, a watermark of this database that was computed in that epoch,
+ * before "taken" was taken.  Replace it by the greatest that is right for "snapshot", or
+ * by 0 if none is.  Returns false, and does nothing, if the instance was reset since that
+ * epoch.
  */
 bool
 fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, Snapshot snapshot)
@@ -142,7 +145,7 @@ fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, 
 	counts = fuuid_instance_epoch() == epoch;
 	if (counts)
 	{
-		/* Before the oldest goes. */
+		/* Before the oldest one is replaced. */
 		*watermark_ns = Max(right ? added.ns : 0, find_watermark(history, epoch, snapshot));
 		keep_watermark(history, &added, running);
 	}

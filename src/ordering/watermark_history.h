@@ -1,6 +1,6 @@
 /*
  * watermark_history.h
- *	  Recent watermarks, and the snapshots for which they are right.
+ *	  Recent watermarks, and the snapshots for which they are right (is_right_for()).
  */
 #ifndef FUUID_WATERMARK_HISTORY_H
 #define FUUID_WATERMARK_HISTORY_H
@@ -12,23 +12,23 @@ typedef struct Watermark
 {
 	uint64		ns;				/* 0: none */
 	uint64		epoch;			/* in which it was computed */
-	uint64		number;			/* in the order in which they were added */
+	uint64		number;			/* ascends in the order in which they were added */
 	Oid			database;
-	bool		newest;			/* of its database */
+	bool		newest;			/* is it the newest one of its database? */
 
-	/* Of a snapshot that was taken after it: xmax, and how many below that were running. */
+	/* The snapshot taken after it: its xmax, and how many below that were running. */
 	TransactionId xmax;
 	uint32		xcnt;
 } Watermark;
 
-/* Those that are kept: of each database the newest, and as many as there is room for. */
+/* How many are kept: the newest of each database, and others, as there is room. */
 #define FUUID_WATERMARKS	128
 
 typedef struct WatermarkHistory
 {
 	LWLock		lock;
 	uint32		last;			/* index of the one that was added last */
-	uint64		added;			/* so many */
+	uint64		added;			/* number of watermarks added so far */
 	Watermark	kept[FUUID_WATERMARKS];
 } WatermarkHistory;
 
