@@ -16,7 +16,7 @@
 #include "utils/guc_tables.h"
 #include "utils/memutils.h"
 
-/* What stands between the names in a list, or around them. */
+/* The characters that separate the names in a list, or surround them. */
 #define LIST_SEPARATORS ", \t\n\v\f\r\""
 
 static char *allowed_text;
@@ -32,9 +32,9 @@ static const struct config_enum_entry ordering_options[] = {
 };
 
 /*
- * Read a list of sources as a set.  Returns NULL, or where in the list a name is
- * that no source has.  Allocates no memory and does not fail, so that the assign
- * hook can read the list as well.
+ * Read a list of names as a set of sources.  Returns NULL or, if there are names that no
+ * source has, a pointer to the last of them.  It allocates no memory and cannot fail, so
+ * that the assign hook can call it as well.
  */
 static const char *
 parse_sources(const char *list, uint32 *sources)
@@ -66,9 +66,9 @@ allowed_valid(const char *text)
 }
 
 /*
- * Check a list of sources.  A wrong one that was stored for a role or a database,
- * by a session that had not loaded the library, is accepted: the server would go
- * on without it, and a name that no source has allows nothing.
+ * Check a list of sources.  A wrong list that a session without the library has stored
+ * for a role or a database is accepted, because the server would otherwise ignore it; a
+ * name that no source has allows nothing.
  */
 static bool
 allowed_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
@@ -84,8 +84,8 @@ allowed_check(char **newval, void **extra pg_attribute_unused(), GucSource sourc
 }
 
 /*
- * What is buffered from a source that is no longer allowed must not be used, so
- * that calls need to look at the allowlist only when they refill.
+ * Discard what may have been buffered from a source that is no longer allowed, so that
+ * calls need to check the allowlist only when they refill.
  */
 static void
 allowed_assign(const char *newval, void *extra pg_attribute_unused())
@@ -133,7 +133,7 @@ required_ordering_assign(int newval, void *extra pg_attribute_unused())
 }
 
 /*
- * The names of the sources, as the server lists them.
+ * The names of the sources, as the server lists the values of a setting.
  */
 static const struct config_enum_entry *
 source_options(void)
@@ -239,7 +239,7 @@ define_ordering_settings(void)
 }
 
 /*
- * The server's record of a setting; NULL where there is none.
+ * The server's record of a setting, or NULL if there is none.
  */
 static const struct config_generic *
 find_setting(const char *name)
@@ -257,11 +257,11 @@ find_setting(const char *name)
 }
 
 /*
- * A setting that protects others must be defined before any session begins: until then
- * the server keeps an unchecked text in its place, which any user can change.  Raises an
- * error where there is such a text, unless this is the start of the server; then an
- * error where the text is wrong, which the server would drop with a warning.  A parallel
- * worker gets its leader's setting, and generates nothing.
+ * Raise an error if a setting that protects others was set before it is defined.  Until
+ * then the server keeps it as an unchecked text, which any user can change.  At the start
+ * of the server there is no user yet, so only a wrong text is an error, which the server
+ * would drop with a warning.  A parallel worker gets its leader's setting, and generates
+ * nothing.
  */
 static void
 require_preloaded(const char *name, bool (*valid) (const char *text))
@@ -283,7 +283,7 @@ require_preloaded(const char *name, bool (*valid) (const char *text))
 }
 
 /*
- * Define the settings.
+ * Define the settings.  Raises an error if one cannot be trusted (require_preloaded()).
  */
 void
 fuuid_settings_init(void)
