@@ -10,7 +10,7 @@
 #include "mb/pg_wchar.h"
 #include "pure/uuid_layout.h"
 
-/* So many bytes of a text are quoted in an error. */
+/* An error quotes at most this many bytes of a text. */
 #define QUOTED_LENGTH 100
 
 /*
@@ -24,8 +24,7 @@ looks_like_interval(const char *text)
 }
 
 /*
- * Index of the source that an argument names.  Raises an error where there is
- * none of that name.
+ * Index of the source that an argument names.  Raises an error if there is none.
  */
 int
 fuuid_source_by_name(Datum argument)
@@ -51,7 +50,7 @@ fuuid_source_by_name(Datum argument)
 }
 
 /*
- * Raise an error where argument n, of that name, is NULL.
+ * Raise an error if argument n, which is called "name", is NULL.
  */
 void
 fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
@@ -63,13 +62,13 @@ fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
 }
 
 /*
- * Microseconds since 1970-01-01 UTC.  Raises an error where the milliseconds do
- * not fit in the 48 bits of a version 7 UUID (RFC 9562, section 5.7).
+ * Convert a timestamp to microseconds since 1970-01-01 UTC.  Raises an error if its
+ * milliseconds do not fit in the 48 bits of a version 7 UUID (RFC 9562, section 5.7).
  */
 uint64
 fuuid_unix_us(TimestampTz ts)
 {
-	/* Infinities are the greatest and the smallest number. */
+	/* The infinities, as the greatest and the smallest number, are out of range too. */
 	if (ts < -FUUID_UNIX_TO_POSTGRES_US ||
 		ts >= FUUID_UNIX_MS_END * FUUID_US_PER_MS - FUUID_UNIX_TO_POSTGRES_US)
 		ereport(ERROR,

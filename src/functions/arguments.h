@@ -13,11 +13,11 @@ extern int	fuuid_source_by_name(Datum argument);
 extern void fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name);
 extern uint64 fuuid_unix_us(TimestampTz ts);
 
-/* Argument n, the index of a source: what it names, or where NULL the session's. */
+/* Index of the source that argument n names; if it is NULL, of fast_uuid.source. */
 #define FUUID_GETARG_SOURCE(n) \
 	(likely(PG_ARGISNULL(n)) ? fuuid_source : fuuid_source_by_name(PG_GETARG_DATUM(n)))
 
-/* Microseconds from 1970-01-01 to 2000-01-01, where a TimestampTz counts from. */
+/* Microseconds from 1970-01-01 to 2000-01-01, from which a TimestampTz counts. */
 #define FUUID_UNIX_TO_POSTGRES_US \
 	((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * USECS_PER_SEC)
 

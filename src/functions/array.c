@@ -1,6 +1,6 @@
 /*
  * array.c
- *	  The SQL-callable generator of many values at once.
+ *	  The SQL-callable function that generates an array of UUIDs.
  */
 #include "postgres.h"
 
@@ -15,8 +15,8 @@
 #include "utils/uuid.h"
 
 /*
- * Values of an array for each reading of the clock.  Each takes longer than the 1 ns
- * by which it is after the one before, so that the last ends in the past.
+ * UUIDs per reading of the clock.  Each takes longer than the nanosecond by which it is
+ * later than the one before, so that the last one's time has passed when it is generated.
  */
 #define CHUNK_VALUES 256
 
@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_array);
 /*
  * uuidv7_fast_array(count integer, source text DEFAULT NULL) returns uuid[]
  *
- * Ascending values, in the order of the backend with all others.
+ * Generate ascending UUIDs, in one order with all others of this backend.
  */
 Datum
 uuidv7_fast_array(PG_FUNCTION_ARGS)
@@ -70,7 +70,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 		CHECK_FOR_INTERRUPTS();
 		ns = fuuid_clock_read();
 
-		/* Where this is refused, nothing must have been reserved. */
+		/* If the source is refused, nothing must have been reserved. */
 		random = fuuid_entropy_draw(source);
 		ns = fuuid_ordering_reserve(ns, left);
 		fuuid_uuid_encode_ns(next++->data, ns++, random);

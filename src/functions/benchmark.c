@@ -15,17 +15,17 @@
 
 PG_FUNCTION_INFO_V1(fast_uuid_benchmark);
 
-/* The sizes that are published elsewhere, in bytes. */
+/* The sizes of requests, in bytes, for which others publish figures. */
 static const int request_sizes[] = {16, 64, 256, 1024};
 
 #define REQUEST_SIZE_MAX	1024
 #define MILLISECONDS_MAX	10000
 
-/* Requests between two looks at the clock, which costs as much as a few. */
+/* Number of requests between two readings of the clock, which costs as much as a few. */
 #define REQUESTS_A_BATCH	16
 
 /*
- * Nanoseconds for one request, as a mean over this many milliseconds.
+ * Return the nanoseconds per request, as a mean over this many milliseconds.
  */
 static double
 measure_requests(const EntropySource *source, size_t size, int milliseconds)
@@ -50,7 +50,7 @@ measure_requests(const EntropySource *source, size_t size, int milliseconds)
 }
 
 /*
- * A row for each size of request to a source as it is implemented now.
+ * Add a row for each size of request to a source, as it is implemented now.
  */
 static void
 measure_source(ReturnSetInfo *result, const EntropySource *source, int milliseconds)
@@ -75,8 +75,8 @@ measure_source(ReturnSetInfo *result, const EntropySource *source, int milliseco
  *		returns table (source text, implementation text, bytes integer,
  *		ns_per_request double precision, mb_per_second double precision)
  *
- * Each source that is available, without buffering, with fast_uuid.vdso on and
- * off where that makes a difference; so long for each row.
+ * Measure each available source, without buffering, with fast_uuid.vdso on and, if that
+ * makes a difference, off.  Each row takes this many milliseconds.
  */
 Datum
 fast_uuid_benchmark(PG_FUNCTION_ARGS)

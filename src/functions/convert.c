@@ -1,6 +1,6 @@
 /*
  * convert.c
- *	  Times in and out: the bounds of a millisecond, the time of a value.
+ *	  Times in and out: the bounds of a millisecond, the time of a UUID.
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@ bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *uuid, uint64 
 /*
  * uuidv7_fast_min(ts timestamptz) returns uuid
  *
- * The smallest version 7 UUID of that millisecond, of any generator.
+ * Return the smallest version 7 UUID of the millisecond, of any generator.
  */
 Datum
 uuidv7_fast_min(PG_FUNCTION_ARGS)
@@ -36,7 +36,7 @@ uuidv7_fast_min(PG_FUNCTION_ARGS)
 /*
  * uuidv7_fast_max(ts timestamptz) returns uuid
  *
- * The largest version 7 UUID of that millisecond, of any generator.
+ * Return the largest version 7 UUID of the millisecond, of any generator.
  */
 Datum
 uuidv7_fast_max(PG_FUNCTION_ARGS)
@@ -48,9 +48,9 @@ uuidv7_fast_max(PG_FUNCTION_ARGS)
  * uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
  *		returns timestamptz
  *
- * The time of a version 7 UUID to the millisecond, or with sub_ms to the
- * microsecond, which has a meaning only where the generator stored it.  NULL
- * for any other version or variant.
+ * Return the time of a version 7 UUID to the millisecond, or with sub_ms to the
+ * microsecond, which means something only if the generator stored it.  NULL for any other
+ * version or variant.
  */
 Datum
 uuidv7_fast_timestamp(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * generate.c
- *	  The SQL-callable generators of one value, or of one a row.
+ *	  The SQL-callable functions that generate one UUID, or one per row.
  */
 #include "postgres.h"
 
@@ -25,11 +25,11 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_set);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set_support);
 
 /*
- * The nanosecond of the next value in the backend's order, and in *random 64 random
- * bits for it from a source (index into fuuid_entropy_sources).
+ * Return the nanosecond of the next UUID in this backend's order, and in *random 64
+ * random bits for it from a source (index into fuuid_entropy_sources).
  *
- * The clock comes first: while it is read, the processor gets on with what
- * does not depend on it.
+ * The clock is read first, because meanwhile the processor gets on with what does not
+ * depend on it.
  */
 static pg_attribute_always_inline uint64
 next_time_and_random(int source, uint64 *random)
@@ -41,8 +41,8 @@ next_time_and_random(int source, uint64 *random)
 }
 
 /*
- * A value of this moment, greater than all that this backend has returned
- * before.
+ * Generate a UUID for the current time, greater than all that this backend has generated
+ * for the current time before.
  */
 static pg_attribute_always_inline Datum
 value_now(int source)
@@ -58,8 +58,8 @@ value_now(int source)
 /*
  * uuidv7_fast() returns uuid
  *
- * From the source in fast_uuid.source.  A function of its own, and not the next
- * one with a default, so that the parser and the planner have less to do.
+ * Generate a UUID from the source in fast_uuid.source.  This is not the next function
+ * with a default argument, so that the parser and the planner have less to do.
  */
 Datum
 uuidv7_fast(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -70,7 +70,7 @@ uuidv7_fast(PG_FUNCTION_ARGS pg_attribute_unused())
 /*
  * uuidv7_fast(source text) returns uuid
  *
- * NULL: from the source in fast_uuid.source.
+ * Generate a UUID from a source; NULL stands for that in fast_uuid.source.
  */
 Datum
 uuidv7_fast_from(PG_FUNCTION_ARGS)
@@ -79,8 +79,8 @@ uuidv7_fast_from(PG_FUNCTION_ARGS)
 }
 
 /*
- * A value of a given time: microseconds since 1970-01-01 UTC, and the
- * nanoseconds below them (0 to 999).
+ * Encode a UUID for a given time: microseconds since 1970-01-01 UTC, and the nanoseconds
+ * below them (0 to 999).
  */
 static Datum
 value_at(uint64 unix_us, uint32 ns, uint64 random)
@@ -95,9 +95,8 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
 /*
  * uuidv7_fast(shift interval, source text DEFAULT NULL) returns uuid
  *
- * A value of this moment shifted by an interval, as by uuidv7(shift) of
- * PostgreSQL 18.  The time before the shift is one of the backend's order; the
- * shifted value is outside the order.
+ * Generate a UUID for the current time shifted by an interval, like uuidv7(shift) of
+ * PostgreSQL 18.  The time before the shift is in this backend's order; the UUID is not.
  */
 Datum
 uuidv7_fast_shift(PG_FUNCTION_ARGS)
@@ -120,8 +119,8 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 /*
  * uuidv7_fast_at(ts timestamptz, source text DEFAULT NULL) returns uuid
  *
- * A value of a given time, for rows that are older than their id.  The digits
- * below a microsecond are random too.  Outside the order of the backend.
+ * Generate a UUID for a given time, for rows that are older than their id.  The digits
+ * below a microsecond are random too.  The UUID is outside this backend's order.
  */
 Datum
 uuidv7_fast_at(PG_FUNCTION_ARGS)
@@ -139,13 +138,13 @@ uuidv7_fast_at(PG_FUNCTION_ARGS)
 /*
  * uuidv7_fast_set(count bigint, source text DEFAULT NULL) returns setof uuid
  *
- * Ascending values, one row each, none made before it is asked for.
+ * Generate ascending UUIDs, one per row, each when its row is asked for.
  */
 Datum
 uuidv7_fast_set(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *context;
-	int		   *source;			/* index of the one in the argument; -1: the session's */
+	int		   *source;			/* index of the source in the argument; -1: fast_uuid.source */
 
 	if (SRF_IS_FIRSTCALL())
 	{
@@ -172,7 +171,7 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 }
 
 /*
- * Planner support for uuidv7_fast_set: the number of rows, where it is known.
+ * Planner support for uuidv7_fast_set: the number of rows, if it is known.
  */
 Datum
 uuidv7_fast_set_support(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * inspect.c
- *	  What a DBA can see: the sources, and what this session has done.
+ *	  Functions for the DBA: the sources, the statistics, the reset of the order.
  */
 #include "postgres.h"
 
@@ -64,7 +64,7 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 }
 
 /*
- * An interval of so many microseconds.
+ * An interval of this many microseconds.
  */
 static Datum
 interval_of_us(int64 us)
@@ -76,8 +76,8 @@ interval_of_us(int64 us)
 }
 
 /*
- * The columns of fast_uuid_stats() for a scope of the order: how far its latest value is
- * ahead of the clock now, and the most that it has been.
+ * Fill the columns of fast_uuid_stats() for a scope of the order: how far its latest UUID
+ * is ahead of the clock now, and the largest lead so far.
  */
 static void
 fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
@@ -107,9 +107,10 @@ put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *valu
  *		bytes bigint, clock_lead interval, largest_clock_lead interval,
  *		held_back_by integer, horizon timestamptz)
  *
- * A row for each source, then one for each scope of the order.  Of what holds the
- * watermark back only the process is shown, as by pg_locks; what it does is for
- * pg_stat_activity to show, or not.  A prepared transaction is process 0.
+ * Return a row for each source, then one for each scope of the order.  Of a transaction
+ * that holds the watermark back (see in_flight.c) only the process ID is shown, as in
+ * pg_locks; pg_stat_activity decides who sees what it does.  0 stands for a prepared
+ * transaction.
  */
 Datum
 fast_uuid_stats(PG_FUNCTION_ARGS)
@@ -159,9 +160,9 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 /*
  * fast_uuid_reset_ordering() returns void
  *
- * Forget the latest value, so that the next takes the clock's time: of this
- * session, under instance and durable order of the instance; under durable order
- * the horizon of this database as well.
+ * Forget the latest UUID of this backend, and under instance and durable order that of
+ * the instance, so that the next one takes the clock's time.  Under durable order also
+ * return the horizon of this database to the clock.
  */
 Datum
 fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())

@@ -17,10 +17,10 @@ PG_FUNCTION_INFO_V1(fast_uuid_observe);
 /*
  * fast_uuid_observe(id uuid) returns void
  *
- * Further values are greater than this one: of the session, and under a wider
- * order of all sessions (the receive event of a hybrid logical clock: Kulkarni et
- * al., "Logical Physical Clocks", 2014).  Raises an error for a UUID of another
- * version, and for one that is too far ahead of the clock.
+ * Make further UUIDs greater than this one: those of this backend, and under a wider
+ * order those of all (the receive event of a hybrid logical clock: Kulkarni et al.,
+ * "Logical Physical Clocks", 2014).  Raises an error for a UUID of another version, and
+ * for one that is too far ahead of the clock.
  */
 Datum
 fast_uuid_observe(PG_FUNCTION_ARGS)

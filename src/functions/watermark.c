@@ -1,7 +1,7 @@
 /*
  * watermark.c
  *	  The bound below which a statement sees every row that it ever could.
- *	  doc/ordering.md says why it is one.
+ *	  doc/ordering.md proves it.
  */
 #include "postgres.h"
 
@@ -25,29 +25,29 @@
 PG_FUNCTION_INFO_V1(uuidv7_fast_watermark);
 
 /*
- * A snapshot of this moment, in static memory.
+ * Take a snapshot now, in static memory.
  */
 static Snapshot
 snapshot_of_now(void)
 {
 	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
 
-	/* The server allocates two arrays, but looks whether it has to only at the first. */
+	/* The server allocates both arrays if xip is missing; subxip alone may have failed. */
 	if (now.subxip == NULL)
 		now.xip = NULL;
 	return GetSnapshotData(&now);
 }
 
 /*
- * A nanosecond below which no transaction of this database can generate any more,
- * and all that have generated had ended when *taken was taken; and *limit_ns, beyond
- * which this call has made sure of nothing.  It goes with the clock while no transaction
- * holds it back.  False where the instance was reset since the epoch, or where the
- * horizon was not known yet.
+ * Compute a watermark: a nanosecond below which no transaction of this database can
+ * generate any more, and all that have generated had ended when *taken was taken.  It
+ * follows the clock unless a transaction holds it back.  This call has made sure of
+ * nothing beyond *limit_ns.  Returns false if the instance was reset since the epoch, or
+ * if last_ns does not count for fuuid_durable_cover().
  *
- * The latest value is read before the transactions, because that of a greater value
- * need not be found; and the snapshot is taken after them, because it must know of
- * all that were found to have ended.
+ * last_ns is read before the transactions, because those of later UUIDs need not be
+ * found. The snapshot is taken after them, because it must know of all that were found to
+ * have ended.
  */
 static bool
 compute_watermark(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot *taken)
@@ -66,9 +66,9 @@ compute_watermark(uint64 epoch, uint64 *watermark_ns, uint64 *limit_ns, Snapshot
 }
 
 /*
- * The watermark for a snapshot: the greatest that is right for it, of this moment or of
- * earlier calls, as far as this call has made sure; 0, which no UUID is below, where
- * none is.
+ * The watermark for a snapshot: the greatest that is right for it, computed now or by an
+ * earlier call, but at most what this call has made sure of.  If none is right it is 0,
+ * which no UUID is below.
  */
 static uint64
 watermark_for(Snapshot snapshot)
@@ -78,7 +78,7 @@ watermark_for(Snapshot snapshot)
 	uint64		limit_ns;
 	Snapshot	taken;
 
-	/* Of a snapshot taken during recovery it is not known which transactions were running. */
+	/* xip of a snapshot taken during recovery does not list the running transactions. */
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery)
 		return 0;
 	do
@@ -93,14 +93,14 @@ watermark_for(Snapshot snapshot)
 /*
  * uuidv7_fast_watermark() returns uuid
  *
- * Every row of this database with a smaller id, generated under instance or durable
- * order by the transaction that inserted it, is visible to the calling statement, or
- * never will be to any.
+ * Return a bound.  Every row of this database with a smaller id, generated under instance
+ * or durable order by the transaction that inserted it, is visible to the calling
+ * statement, or will never be visible to any.
  *
- * All calls of a statement must have one result: with two, the greater of two rows
- * could be below the one, and the smaller not below the other.  So the result, plus 1,
- * stands in the statement's snapshot, in a number that the server uses only in the
- * snapshots that it copies from, and which is 0 in each copy.
+ * All calls in a statement must have the same result.  With two results, the greater of
+ * two rows could be below one of them, while the smaller is not below the other.  So the
+ * result, plus 1, is kept in the statement's snapshot, in snapXactCompletionCount, which
+ * the server uses only in the snapshots that it copies from, and sets to 0 in each copy.
  */
 Datum
 uuidv7_fast_watermark(PG_FUNCTION_ARGS pg_attribute_unused())
