@@ -1,6 +1,6 @@
 /*
  * clock.c
- *	  What to say when the wall clock fails.
+ *	  The errors about the wall clock, and the monotonic clock.
  */
 #include "postgres.h"
 
@@ -9,7 +9,8 @@
 int			fuuid_max_clock_lead = -1;
 
 /*
- * Nanoseconds of the clock that nobody sets; 0 where it fails.
+ * Read the monotonic clock, which nobody can set, in nanoseconds since some moment.
+ * Returns 0 if that fails.
  */
 uint64
 fuuid_clock_monotonic_ns(void)
@@ -22,8 +23,8 @@ fuuid_clock_monotonic_ns(void)
 }
 
 /*
- * Raise the error for a clock that failed (its errno) or whose time no
- * nanosecond counter holds (0).
+ * Raise the error for a clock that could not be read (clock_errno says why), or for a
+ * time that is out of range (clock_errno is 0).
  */
 void
 fuuid_clock_error(int clock_errno)
@@ -42,8 +43,9 @@ fuuid_clock_error(int clock_errno)
 }
 
 /*
- * Raise an error where the embedded time would be ahead of the clock, by this many
- * nanoseconds, more than fast_uuid.max_clock_lead allows.
+ * Raise an error if the time in the next UUIDs would be ahead of the clock by this many
+ * nanoseconds, and fast_uuid.max_clock_lead does not allow that.  A lead below
+ * FUUID_SMALL_LEAD_NS is always allowed.
  */
 void
 fuuid_clock_require_lead(uint64 lead_ns)

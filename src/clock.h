@@ -10,9 +10,9 @@
 #include "pure/uuid_layout.h"
 
 /*
- * First second whose nanoseconds since 1970 do not fit in an unsigned 64-bit
- * integer (year 2554), or that does not fit in a time_t of 32 bits (2038).  A time
- * before 1970, cast to unsigned, is beyond it too.
+ * The first second that is out of range: from here on, not all nanoseconds since 1970 fit
+ * in an unsigned 64-bit integer (year 2554), or a time_t of 32 bits is at its end (2038).
+ * A time before 1970, cast to unsigned, is out of range too.
  */
 #define FUUID_CLOCK_END_S	(sizeof(time_t) < 8 ? (uint64) PG_INT32_MAX : PG_UINT64_MAX / FUUID_NS_PER_S)
 
@@ -20,12 +20,13 @@
 #define FUUID_CLOCK_END_NS	(FUUID_CLOCK_END_S * FUUID_NS_PER_S)
 
 /*
- * A lead below this is none of the clock: an array reserves up to 256 ns at a time,
- * in as many sessions as there are.
+ * A lead is how far the time in UUIDs is ahead of the clock.  A lead below this does not
+ * show that the clock is wrong, because an array reserves up to 256 ns at a time, in as
+ * many backends as there are.
  */
 #define FUUID_SMALL_LEAD_NS	FUUID_NS_PER_MS
 
-/* Milliseconds, by the setting; -1: no limit. */
+/* The setting fast_uuid.max_clock_lead, in milliseconds; -1: no limit. */
 extern int	fuuid_max_clock_lead;
 
 extern uint64 fuuid_clock_monotonic_ns(void);
@@ -33,8 +34,8 @@ extern void fuuid_clock_error(int clock_errno);
 extern void fuuid_clock_require_lead(uint64 lead_ns);
 
 /*
- * Read the clock: nanoseconds since 1970-01-01 UTC, as all times here.  Raises an
- * error where it does not lie between 1970 and 2554.
+ * Read the clock, in nanoseconds since 1970-01-01 UTC, as all times here.  Raises an
+ * error if the clock cannot be read, or is not between 1970 and 2554.
  */
 static inline uint64
 fuuid_clock_read(void)
@@ -49,7 +50,7 @@ fuuid_clock_read(void)
 }
 
 /*
- * Raise an error where no "count" nanoseconds after this one fit in 64 bits.
+ * Raise an error if one of the "count" nanoseconds after last_ns is out of range.
  */
 static inline void
 fuuid_clock_require_end(uint64 last_ns, uint32 count)

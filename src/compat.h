@@ -10,12 +10,12 @@
 #include "fmgr.h"
 #include "utils/guc.h"
 
-/* Until 15 postgres.h brings the macros for text values itself. */
+/* Up to 15 postgres.h itself defines the macros for values of type text. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
 
-/* 18 lets a module name itself and its version (pg_get_loaded_modules). */
+/* Since 18 a module can state its name and version (pg_get_loaded_modules). */
 #if PG_VERSION_NUM >= 180000
 #define FUUID_MODULE_MAGIC \
 	PG_MODULE_MAGIC_EXT(.name = "fast_uuid", .version = FUUID_VERSION)
@@ -24,8 +24,8 @@
 #endif
 
 /*
- * Since 17 shared memory can be had by its name whenever it is wanted; since 19
- * its initialiser takes one argument more.
+ * Since 17 a named segment of shared memory can be created at any time; since 19 its
+ * initialization callback takes one more argument.
  */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_HAVE_NAMED_SEGMENTS
@@ -43,21 +43,21 @@
 #define FUUID_SEGMENT_INIT_ARGS	void *segment
 #endif
 
-/* Schema of an extension; durable order needs 17. */
+/* The schema of an extension.  Before 17, without durable order, nothing needs it. */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_EXTENSION_SCHEMA(extension) get_extension_schema(extension)
 #else
 #define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
 #endif
 
-/* Number of this process; moved in 17. */
+/* The number of this process in ProcGlobal, which 17 moved. */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_MY_PROC_NUMBER	((uint32) MyProcNumber)
 #else
 #define FUUID_MY_PROC_NUMBER	((uint32) MyProc->pgprocno)
 #endif
 
-/* A lock of our own: its name, by which wait events show it, is shared since 19. */
+/* The name of our lock in wait events.  Before 19 each process must register it. */
 #define FUUID_LWLOCK_NAME "FastUuidWatermark"
 #if PG_VERSION_NUM >= 190000
 #define FUUID_INIT_LWLOCK(lock) LWLockInitialize(lock, LWLockNewTrancheId(FUUID_LWLOCK_NAME))
@@ -67,20 +67,17 @@
 #define FUUID_NAME_LWLOCK(lock) LWLockRegisterTranche((lock)->tranche, FUUID_LWLOCK_NAME)
 #endif
 
-/*
- * Lets a setting that is defined in a parallel operation take over what was set
- * before.
- */
+/* Lets a setting that is defined during a parallel operation take its earlier value. */
 #ifndef GUC_ALLOW_IN_PARALLEL
 #error "fast_uuid needs PostgreSQL 15.9, 16.5, 17.1 or later"
 #endif
 
-/* Before 16 the "extra" of a setting comes from malloc; NULL means out of memory. */
+/* Before 16 a setting's "extra" comes from malloc(): NULL means out of memory. */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
-/* The server's record of a setting; before 16 no function finds it. */
+/* Returns the server's record of a setting.  Before 16 no exported function does. */
 #if PG_VERSION_NUM >= 160000
 #define FUUID_FIND_SETTING(name) find_option(name, false, true, LOG)
 #endif

@@ -1,6 +1,6 @@
 /*
  * require_session.c
- *	  Which processes may generate.
+ *	  Which processes may generate UUIDs, or use their order.
  */
 #include "postgres.h"
 
@@ -9,10 +9,10 @@
 #include "storage/proc.h"
 
 /*
- * Raise an error in what is no session: in a parallel worker, whose values would be in no
- * transaction that the watermark knows of, and where the planner sends our functions only
- * in the body of one that is marked wrongly; and in the postmaster, whose children would
- * share what it has buffered.
+ * Raise an error, "cannot <what> in ...", if this process is no session.  The watermark
+ * does not follow a parallel worker's transaction; as our functions are PARALLEL
+ * RESTRICTED, one is called there only by a function that is wrongly marked PARALLEL
+ * SAFE.  Children of the postmaster would share what it has buffered.
  */
 void
 fuuid_require_session(const char *what)

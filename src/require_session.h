@@ -1,6 +1,6 @@
 /*
  * require_session.h
- *	  Which processes may generate.
+ *	  Which processes may generate UUIDs, or use their order.
  */
 #ifndef FUUID_REQUIRE_SESSION_H
 #define FUUID_REQUIRE_SESSION_H

@@ -1,14 +1,14 @@
 /*
  * test_point.h
  *	  Points at which a test build ("make TEST_POINTS=yes") can be held up, to
- *	  force an interleaving; nothing in any other build.
+ *	  force an interleaving.  Other builds have none.
  */
 #ifndef FUUID_TEST_POINT_H
 #define FUUID_TEST_POINT_H
 
 #ifdef FUUID_TEST_POINTS
 
-/* Of test/modules/test_points.c, which has to be loaded before. */
+/* Defined in test/modules/test_points.c, which must be loaded before this library. */
 extern void fuuid_test_point(const char *name);
 #define FUUID_TEST_POINT(name) fuuid_test_point(name)
 
