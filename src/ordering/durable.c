@@ -109,6 +109,9 @@ require_durable(void)
 				 errmsg("ordering \"durable\" requires sequence \"%s\" of extension \"fast_uuid\"", FUUID_HORIZON_NAME),
 				 errdetail("The extension has no such sequence in its schema."),
 				 errhint("Restore the sequence, or drop and re-create the extension, which discards the horizon.")));
+
+	/* An error of this has to come before the horizon's page is locked. */
+	fuuid_shared_require();
 }
 
 static uint64
