@@ -46,6 +46,7 @@ finish()
 	[ "$status" = 0 ] || [ "$status" -gt 128 ] || [ -n "$told" ] || echo "$this_script: failed with status $status" >&2
 	kill $(jobs -p) 2>/dev/null
 	allow_cluster
+	forget_archives
 	[ -z "$apt_log" ] || rm -f "$apt_log"
 	if [ -n "$work" ]; then
 		end_all_below "$work"
@@ -60,58 +61,17 @@ trap 'exit 131' QUIT
 trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
-# servers_below DIRECTORY: the numbers of the servers whose data is there.  The file
-# outlives a server that was killed; its number may be another process's by now.
-servers_below()
-{
-	local file pid
-	find "$1" -name postmaster.pid 2>/dev/null | while read -r file; do
-		pid=$(head -n 1 "$file" 2>/dev/null)
-		[ ! "/proc/$pid/cwd" -ef "$(dirname "$file")" ] || echo "$pid"
-	done
-}
-
-# started_below DIRECTORY: the numbers of the processes that as_user has started
-# with this home, but for servers and their children, which their server ends
-started_below()
-{
-	local servers file pid parent
-	servers=" $(servers_below "$1" | xargs) "
-	for file in $(grep -alzE "^HOME=$1(/|\$)" /proc/[0-9]*/environ 2>/dev/null); do
-		pid=${file//[!0-9]/}
-		parent=$(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null)
-		if [[ $servers != *" $pid "* && $servers != *" ${parent:-none} "* ]]; then
-			echo "$pid"
-		fi
-	done
-}
-
-# wait_for_end PID...: for ten seconds at most
-wait_for_end()
-{
-	timeout 10 bash -c 'for pid; do tail -s 0.1 --pid="$pid" -f /dev/null; done' bash "$@"
-}
-
-# end_those LIST DIRECTORY SIGNAL...: send the processes that LIST finds below the
-# directory the first signal, those that it still finds the next one
-end_those()
-{
-	local signal pids
-	for signal in "${@:3}"; do
-		pids=$("$1" "$2")
-		if [ -n "$pids" ]; then
-			kill -"$signal" $pids 2>/dev/null
-			wait_for_end $pids
-		fi
-	done
-}
-
-# end_all_below DIRECTORY: first what could start another server.  QUIT is pg_ctl's
-# "immediate".
+# end_all_below DIRECTORY: what as_user has started with this home, and servers whose
+# data is there; also what these start meanwhile.  QUIT is pg_ctl's "immediate".
 end_all_below()
 {
-	end_those started_below "$1" TERM KILL
-	end_those servers_below "$1" QUIT KILL
+	local signal pids
+	for signal in TERM QUIT KILL; do
+		pids=$(grep -alzE "^HOME=$1(/|\$)|^$1/" /proc/[0-9]*/{environ,cmdline} 2>/dev/null | tr -dc '0-9\n' | sort -u || true)
+		[ -n "$pids" ] || return 0
+		kill -"$signal" $pids 2>/dev/null || true
+		timeout 5 bash -c 'for pid; do tail -s 0.1 --pid="$pid" -f /dev/null; done' bash $pids || true
+	done
 }
 
 # Run in the copy, as a user who may run a server.  The shell waits for it as for a

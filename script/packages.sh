@@ -1,8 +1,10 @@
 # What the scripts of this folder install: packages of Debian or Ubuntu, by apt-get.
 # Sourced by common.sh.
 
-# Each script has its own, named by its process: another may end meanwhile.
-no_cluster=/etc/postgresql-common/createcluster.d/fast_uuid_script.$$.conf
+no_cluster=/etc/postgresql-common/createcluster.d/fast_uuid_script.conf
+
+# What is fetched to be installed, until it is.
+archives=/var/cache/apt/archives/fast_uuid_script.$$
 
 as_root()
 {
@@ -45,23 +47,11 @@ is_offered()
 # What apt-get complained of latest; removed at the end.
 apt_log=''
 
-# apt_reasons FILE: what apt-get has said there that went wrong, each thing once.  It
-# complains of a mirror that it has failed to reach before without the reason, which is
-# then only below one of the attempts.
+# What apt-get has said there that went wrong, each thing once
 apt_reasons()
 {
-	awk '/^(Ign|Err):/ { attempt = 1; next }
-		attempt && sub(/^ +/, "") { if (!/^Unable to connect to /) attempts[++a] = $0 }
-		{ attempt = 0 }
-		sub(/^[WE]: Failed to fetch [^ ]+ +/, "") || sub(/^E: /, "") {
-			if (/^Unable to connect to /) bare[++b] = $0
-			else if (!/^(Some index files|Unable to fetch some archives|$)/) reasons[++r] = $0
-		}
-		END {
-			for (i = 1; i <= r; i++) print reasons[i]
-			for (i = 1; !r && i <= a; i++) print attempts[i]
-			for (i = 1; !r && !a && i <= b; i++) print bare[i]
-		}' "$1" | awk '!seen[$0]++' | head -n 3
+	sed -nE 's/^[WE]: (Failed to fetch [^ ]+ +)?//p' "$apt_log" |
+		grep -v '^\(Some index files\|Unable to fetch some archives\|$\)' | awk '!seen[$0]++' | head -n 3 || true
 }
 
 # no_mirror WHAT: the end of a script that could not fetch it
@@ -94,10 +84,10 @@ refresh_lists()
 		[ "$seconds" != 0 ] || say "Another program has locked the lists; waiting for it (five minutes at most)"
 		sleep 2
 	done
-	! grep -q '^E: Could not get lock' "$apt_log" || die "the lists of packages are locked: $(apt_reasons "$apt_log")"
+	! grep -q '^E: Could not get lock' "$apt_log" || die "the lists of packages are locked: $(apt_reasons)"
 	lists=fetched
 	grep -qE '^(Hit|Get):' "$apt_log" || lists=unreachable
-	reasons=$(apt_reasons "$apt_log" || true)
+	reasons=$(apt_reasons)
 }
 
 # show_apt: apt-get's words as they come, without the list of all names, without a line
@@ -125,24 +115,9 @@ undisturbed()
 	(trap : HUP INT QUIT; "$@" 2>>"$apt_log") | (show_apt)
 }
 
-# forget_archives PLAN: remove what was fetched for that, as it is installed.  What an
-# interrupted script has fetched stays in apt's cache: the next one goes on from there.
 forget_archives()
 {
-	local files archives
-	files=$(sed -n "s/^'[^']*' \([^ /]*\.deb\) .*/\1/p" <<<"$1")
-	[ -n "$files" ] || return 0
-	eval "$(apt-config shell archives Dir::Cache::archives/d)"
-	as_root rm -f $(sed "s|^|${archives%/}/|" <<<"$files")
-}
-
-# install_fetched PACKAGE...: by the plan that install_packages has made
-install_fetched()
-{
-	local status=0
-	apt_get -q install --no-install-recommends "$@" || status=$?
-	[ "$status" -gt 0 ] && [ "$status" -le 128 ] || forget_archives "$plan"
-	return "$status"
+	[ ! -d "$archives" ] || as_root rm -rf "$archives"
 }
 
 # install_packages PACKAGE[?]...: those that are missing; one with a question mark only
@@ -177,7 +152,7 @@ install_packages()
 	apt_log=${apt_log:-$(mktemp)}
 	plan=$(apt_get install --no-install-recommends --print-uris "${wanted[@]}" 2>"$apt_log") || {
 		end_if_signalled $?
-		die "apt-get cannot install ${wanted[*]}: $(apt_reasons "$apt_log")"
+		die "apt-get cannot install ${wanted[*]}: $(apt_reasons)"
 	}
 	size=$(sed -n 's/^Need to get \(.*\) of archives.*/\1/p' <<<"$plan")
 	disk=$(sed -n 's/^After this operation, \(.*\) of additional disk space.*/, \1 on the disk/p' <<<"$plan")
@@ -185,16 +160,19 @@ install_packages()
 	[ "$lists" = fetched ] || [[ $size = 0\ B* ]] || no_mirror "${wanted[*]}"
 	say "Installing ${wanted[*]}, and what they need: $size to fetch$disk"
 	: >"$apt_log"
-	apt_get install --no-install-recommends --download-only "${wanted[@]}" 2>>"$apt_log" | (show_apt) || status=$?
+	as_root mkdir -p "$archives/partial"
+	wanted=(install --no-install-recommends -o "Dir::Cache::archives=$archives" "${wanted[@]}")
+	apt_get "${wanted[@]}" --download-only 2>>"$apt_log" | (show_apt) || status=$?
 	if [ "$status" = 0 ]; then
 		say "Unpacking and configuring; Ctrl-C is answered when that is done"
-		undisturbed install_fetched "${wanted[@]}" || status=$?
+		undisturbed apt_get "${wanted[@]}" || status=$?
 	fi
+	forget_archives
 	if [ "$status" != 0 ]; then
 		end_if_signalled "$status"
-		reasons=$(apt_reasons "$apt_log" || true)
+		reasons=$(apt_reasons)
 		! grep -q '^E: Failed to fetch' "$apt_log" || no_mirror "some of the packages"
-		die "apt-get could not install ${wanted[*]}:
+		die "apt-get could not install what is needed:
 $reasons"
 	fi
 }
@@ -250,38 +228,19 @@ install_server()
 	if ! is_installed "postgresql-$version"; then
 		# Keep the package from creating and starting a server of its own.
 		server_installed=$version
-		make_directories "$(dirname "$no_cluster")"
+		as_root mkdir -p "$(dirname "$no_cluster")"
 		as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
 	fi
 	install_packages postgresql-common gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
 	allow_cluster
 }
 
-# make_directories DIRECTORY: it and those above that are missing, to be removed again,
-# the innermost first, unless a package has put something there
-no_cluster_directories=()
-make_directories()
-{
-	[ ! -d "$1" ] || return 0
-	make_directories "$(dirname "$1")"
-	no_cluster_directories=("$1" "${no_cluster_directories[@]}")
-	as_root mkdir "$1"
-}
-
-# Remove this script's file, and those of scripts that were killed.
+# The directories are no package's, and go as well where they are empty.
 allow_cluster()
 {
-	local directory file owner
-	for file in "${no_cluster%.*.conf}".*.conf; do
-		owner=${file%.conf} owner=${owner##*.}
-		if [ -e "$file" ] && { [ "$owner" = $$ ] || [ ! -e "/proc/$owner" ]; }; then
-			as_root rm -f "$file"
-		fi
-	done
-	for directory in "${no_cluster_directories[@]}"; do
-		[ ! -d "$directory" ] || as_root rmdir --ignore-fail-on-non-empty "$directory"
-	done
-	no_cluster_directories=()
+	[ -e "$no_cluster" ] || return 0
+	as_root rm -f "$no_cluster"
+	as_root rmdir -p --ignore-fail-on-non-empty "$(dirname "$no_cluster")"
 }
 
 # The package makes a server of its own only when it is first configured.
