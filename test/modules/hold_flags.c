@@ -1,7 +1,8 @@
 /*
  * hold_flags.c
  *	  SQL-callable functions that hold what one backend at a time has in the shared
- *	  memory of fast_uuid, as another one would that stands still meanwhile.
+ *	  memory of fast_uuid, as another one would that stands still meanwhile; or what
+ *	  another version of the library has made of it.
  */
 #include "postgres.h"
 
@@ -15,6 +16,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(hold_reset);
 PG_FUNCTION_INFO_V1(reset_words);
+PG_FUNCTION_INFO_V1(make_layout);
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
 static void
@@ -67,4 +69,41 @@ reset_words(PG_FUNCTION_ARGS pg_attribute_unused())
 		elog(ERROR, "no reset goes on");
 	pg_atomic_exchange_u64(&shared()->last_ns, FUUID_RESETS_BEGUN(epoch));
 	PG_RETURN_BOOL(true);
+}
+
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
+/* As in shared.c, where it never changes. */
+typedef struct SharedLayout
+{
+	uint32		magic;
+	uint32		number;
+	uint64		size;
+} SharedLayout;
+
+static SharedLayout layout = {0x66757569, FUUID_SHARED_LAYOUT, 0};
+
+static void
+init_layout(FUUID_SEGMENT_INIT_ARGS)
+{
+	memcpy(segment, &layout, sizeof(layout));
+}
+#endif
+
+/*
+ * make_layout(numbers integer, bytes integer): be a library, the first one of this
+ * server, whose layout has another number or another size.
+ */
+Datum
+make_layout(PG_FUNCTION_ARGS)
+{
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
+	bool		found;
+
+	layout.number += PG_GETARG_INT32(0);
+	layout.size = FUUID_SHARED_SIZE + PG_GETARG_INT32(1);
+	FUUID_GET_NAMED_SEGMENT("fast_uuid layout", sizeof(layout), init_layout, &found);
+	PG_RETURN_BOOL(!found);
+#else
+	PG_RETURN_BOOL(fcinfo == NULL);
+#endif
 }

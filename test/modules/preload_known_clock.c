@@ -3,10 +3,9 @@
  *	  LD_PRELOAD library: a wall clock that a test knows to the nanosecond.
  *
  *	  The file that the environment variable KNOWN_CLOCK_FILE names holds what it
- *	  shows, and by how much each reading moves it on.  Then, if they are not 0, the
- *	  resolution that it says it has, and the errno with which reading it fails, or
- *	  asking for the resolution.  Of the server's processes only those that generate
- *	  UUIDs, and OpenSSL, read this clock.
+ *	  shows, and by how much each reading moves it on.  Then, if it is not 0, the errno
+ *	  with which reading it fails; below 0: a second before 1970 that it shows.  Of the
+ *	  server's processes only those that generate UUIDs, and OpenSSL, read this clock.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,9 +20,9 @@
 
 typedef struct KnownClock
 {
-	int64_t		now_ns;
+	uint64_t	now_ns;
 	int64_t		reading_ns;
-	int64_t		errno_of_reading;
+	int64_t		fails;
 } KnownClock;
 
 /* The flags for server modules may hide symbols. */
@@ -46,22 +45,12 @@ known_clock(void)
 	return known;
 }
 
-/* errno, if it is not 0, as a call's result. */
-static int
-result_of(int64_t error)
-{
-	if (error == 0)
-		return 0;
-	errno = error;
-	return -1;
-}
-
 int
 clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int	(*next) (clockid_t, struct timespec *);
 	KnownClock *known = clock == CLOCK_REALTIME ? known_clock() : NULL;
-	int64_t		ns;
+	uint64_t	ns;
 
 	if (known == NULL)
 	{
@@ -74,5 +63,10 @@ clock_gettime(clockid_t clock, struct timespec *now)
 	/* Also where it fails: what is in there must not be taken then. */
 	now->tv_sec = ns / NS_PER_S;
 	now->tv_nsec = ns % NS_PER_S;
-	return result_of(known->errno_of_reading);
+	if (known->fails < 0)
+		now->tv_sec = known->fails;
+	if (known->fails <= 0)
+		return 0;
+	errno = known->fails;
+	return -1;
 }

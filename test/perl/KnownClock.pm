@@ -10,20 +10,27 @@ use Cwd qw(getcwd);
 use Fcntl qw(SEEK_SET);
 use PostgreSQL::Test::Utils;
 
-# The clock of a node, which is started with it; %more: what set() takes.
+# The clock of a node, which is started with it.
 sub new
 {
-	my ($class, $node, %more) = @_;
+	my ($class, $node) = @_;
 	my $file = $node->basedir . '/clock';
-	append_to_file($file, pack 'q3', (0) x 3);
+	append_to_file($file, pack 'Qq2', (0) x 3);
 	open my $handle, '+<', $file or die "could not open: $!";
 	binmode $handle;
-	my $self = bless { file => $handle }, $class;
-	$self->set(%more);
-	local $ENV{LD_PRELOAD}       = getcwd() . '/test/modules/preload_known_clock.so';
-	local $ENV{KNOWN_CLOCK_FILE} = $file;
-	$node->start;
+	my $self = bless { file => $handle, name => $file }, $class;
+	$self->start($node);
 	return $self;
+}
+
+# Start it with the clock that it had.
+sub start
+{
+	my ($self, $node) = @_;
+	local $ENV{LD_PRELOAD}       = getcwd() . '/test/modules/preload_known_clock.so';
+	local $ENV{KNOWN_CLOCK_FILE} = $self->{name};
+	$node->start;
+	return;
 }
 
 sub fields
@@ -31,14 +38,14 @@ sub fields
 	my ($self) = @_;
 	sysseek($self->{file}, 0, SEEK_SET);
 	sysread($self->{file}, my $fields, 16) == 16 or die "could not read: $!";
-	return unpack 'q2', $fields;
+	return unpack 'Qq', $fields;
 }
 
 sub write
 {
 	my ($self, @fields) = @_;
 	sysseek($self->{file}, 0, SEEK_SET);
-	syswrite($self->{file}, pack 'q2', @fields) == 16 or die "could not write: $!";
+	syswrite($self->{file}, pack 'Qq', @fields) == 16 or die "could not write: $!";
 	return;
 }
 
@@ -68,17 +75,13 @@ sub move
 	return;
 }
 
-# What else there is of it, as the module says.
-my %place = (now => 0, fails => 2);
-
-sub set
+# From now on reading it fails with an errno; 0: no longer; below 0: it shows a second
+# before 1970.
+sub fail
 {
-	my ($self, %values) = @_;
-	foreach my $name (keys %values)
-	{
-		sysseek($self->{file}, 8 * $place{$name}, SEEK_SET);
-		syswrite($self->{file}, pack 'q', $values{$name}) == 8 or die "could not write: $!";
-	}
+	my ($self, $how) = @_;
+	sysseek($self->{file}, 16, SEEK_SET);
+	syswrite($self->{file}, pack 'q', $how) == 8 or die "could not write: $!";
 	return;
 }
 

@@ -1,83 +1,84 @@
-# Clocks at the limits: one that counts microseconds; one before 1970 and one after 2554,
-# which make no value.
+# A clock that cannot be read, and one whose time no value can hold, are errors, whatever
+# is asked; nothing is generated, and nothing is reset.  So is the end of the nanoseconds.
 
 use strict;
 use warnings;
 
-use Cwd qw(getcwd);
+use Errno qw(EINVAL);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
-use FakeClock;
+use KnownClock;
+use RawSession;
 
-require_fake_clock();
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
-# A clock of microseconds.
-my $node = PostgreSQL::Test::Cluster->new('coarse');
+my $node = PostgreSQL::Test::Cluster->new('range');
 $node->init;
-{
-	local $ENV{LD_PRELOAD} = getcwd() . '/test/modules/preload_coarse_clock.so';
-	$node->start;
-}
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
+my $clock = KnownClock->new($node);
+my $now   = 1_800_000_000_999_999_999;
+my $end   = 18_446_744_073_000_000_000;
+$clock->put($now);
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+my $session = RawSession->start($node, 'SET fast_uuid.buffer_size = 0');
 
-is( $node->safe_psql(
-		'postgres', q{
-CREATE TABLE made AS SELECT n, before, uuidv7_fast() AS id, clock_timestamp() AS after
-  FROM (SELECT n, clock_timestamp() AS before FROM generate_series(1, 20000) AS n OFFSET 0) AS calls;
-SELECT count(*), count(DISTINCT id), bool_and(id > previous)
-  FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM made) AS pairs}),
-	'20000|20000|t', 'a clock of microseconds: every value is different, in strict order');
-is( $node->safe_psql(
-		'postgres', q{
-SELECT bool_and(uuidv7_fast_timestamp(id, true) BETWEEN before AND after + interval '1 us') FROM made}),
-	't', 'a clock of microseconds: the microsecond is the clock\'s');
-
-is($node->safe_psql('postgres', 'SELECT cardinality(uuidv7_fast_array(1000)), count(*) FROM uuidv7_fast_set(1000)'),
-	'1000|1000', 'a clock of microseconds: bulk');
-$node->stop;
-
-# Clocks that no value can hold.
-my $far = PostgreSQL::Test::Cluster->new('far');
-$far->init;
-start_with_fake_clock($far);
-$far->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-my $session = $far->background_psql('postgres', on_error_stop => 0);
-is($session->query_safe('SELECT uuidv7_fast() IS NOT NULL'), 't', 'a value before the clock goes astray');
-foreach my $case ([ 'before 1970', -1_900_000_000 ], [ 'after 2554', 17_000_000_000 ])
+my @calls = ('uuidv7_fast()', "uuidv7_fast('xorshift128+')", "uuidv7_fast(interval '0')", '(uuidv7_fast_array(1))[1]', 'uuidv7_fast_set(1)');
+my $drawn = "SELECT sum(refills) FROM fast_uuid_stats() WHERE kind = 'source'";
+foreach my $case (
+	[ 'cannot be read', '58000 could not read the system clock: Invalid argument', sub { $clock->fail(EINVAL) } ],
+	[ 'shows a time before 1970', '22008 time out of range for a generated UUID', sub { $clock->fail(-1) } ],
+	[ 'shows a time after 2554', '22008 time out of range for a generated UUID', sub { $clock->put($end + 709_551_615) } ])
 {
-	my ($when, $offset) = @$case;
-	set_clock_offset($far, sprintf('%+d', $offset));
-	foreach my $call ('uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', "uuidv7_fast(interval '1 s')")
+	my ($what, $error, $spoil) = @$case;
+	my $latest = $session->query('SELECT uuidv7_fast()');
+	my $before = $session->query($drawn);
+	$spoil->();
+	foreach my $call (@calls, 'uuidv7_fast_array(1000)', 'fast_uuid_stats()', "fast_uuid_observe('$latest')")
 	{
-		$session->{stderr} = '';
-		is($session->query("\\set VERBOSITY verbose\nSELECT $call"), '', "a clock $when: $call makes nothing");
-		like($session->{stderr}, qr/ERROR:  22008: time out of range for a generated UUID/,
-			"a clock $when: $call says so");
+		is($session->query("SELECT $call"), '', "a clock that $what: $call gives nothing");
+		like($session->{error}, qr/^$error\|/, "a clock that $what: $call says so");
 	}
-	set_clock_offset($far, '+0');
-	$session->{stderr} = '';
-	is($session->query_safe('SELECT uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp() - interval \'1 minute\''),
-		't', 'the clock returned: values again');
+	like($session->outcome('SELECT uuidv7_fast_at(now())'), qr/^value [0-9a-f]/, "a clock that $what: a given time needs no clock");
+	$clock->fail(0);
+	$clock->put($now += 1000);
+	is($session->query($drawn), $before + 1, "a clock that $what: nothing has been drawn but for that");
+	$clock->move(1000);
+	my @after = ($session->query('SELECT uuidv7_fast()'), split /\n/, $session->query('SELECT uuidv7_fast_set(3)'));
+	is(scalar(grep { $_ gt $latest } @after), 4, "a clock that $what: once it is right the session goes on, in its order");
+	is(KnownClock::ns_of($after[0]) + 1000, KnownClock::ns_of($after[1]), "a clock that $what: by the clock");
+	$clock->put($now = $clock->now);
 }
 
 # A reset that fails because of the clock resets nothing.
 SKIP:
 {
-	skip 'durable order requires PostgreSQL 17', 2 if $far->pg_version < 17;
-	set_clock_offset($far, '+100');
-	my $ahead = $session->query_safe("SET fast_uuid.ordering = 'durable';\nSELECT uuidv7_fast()");
-	set_clock_offset($far, '-1900000000');
-	$session->{stderr} = '';
+	skip 'durable order requires PostgreSQL 17', 2 if $node->pg_version < 17;
+	$clock->put($now + 100_000_000_000);
+	my $ahead = $session->query("SET fast_uuid.ordering = 'durable'; SELECT uuidv7_fast()");
+	$clock->fail(-1);
+	is($session->outcome('SELECT fast_uuid_reset_ordering()'), '22008', 'a clock before 1970: no reset under durable order');
+	$clock->fail(0);
+	$clock->put($now);
+	is($session->query("SELECT uuidv7_fast() > '$ahead'"), 't', 'and UUIDs continue from those before');
 	$session->query('SELECT fast_uuid_reset_ordering()');
-	like($session->{stderr}, qr/ERROR:  22008: time out of range/, 'a clock before 1970: no reset under durable order');
-	set_clock_offset($far, '+0');
-	$session->{stderr} = '';
-	is($session->query_safe("SELECT uuidv7_fast() > '$ahead'"), 't', 'and UUIDs continue from those before');
 }
-$session->quit;
-$far->stop;
 
+# Each nanosecond up to the last, and no further.
+foreach my $ordering ('session', 'instance')
+{
+	$session->query_safe("SET fast_uuid.ordering = '$ordering'; SELECT fast_uuid_reset_ordering()");
+	$clock->put($end - 300);
+	my @ids = map { split /\n/, $session->query_safe("SELECT $_") } 'uuidv7_fast()', 'unnest(uuidv7_fast_array(256))', 'uuidv7_fast_set(43)';
+	is(join(' ', map { $end - KnownClock::ns_of($_) } @ids), join(' ', reverse 1 .. 300), "$ordering: the last nanoseconds there are");
+	is($session->outcome("SELECT $_"), '22008', "$ordering: $_ is an error then") foreach @calls;
+	$clock->put($now);
+	is($session->outcome('SELECT uuidv7_fast()'), '22008', "$ordering: a clock that is right again is behind");
+	is(KnownClock::ns_of($session->query('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()') =~ s/^\n//r), $now, "$ordering: a reset leads back to it");
+}
+
+$session->quit;
+$node->stop;
 done_testing();

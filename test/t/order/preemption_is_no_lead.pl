@@ -29,7 +29,7 @@ SELECT count(id) FROM (SELECT uuidv7_fast_set(2000) AS id) AS made;
 SELECT cardinality(uuidv7_fast_array(2000));
 SQL
 
-foreach my $clients (16, 32)
+foreach my $clients (32)
 {
 	my ($out, $err);
 	IPC::Run::run(
