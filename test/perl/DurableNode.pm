@@ -113,7 +113,7 @@ sub new_durable_node
 	$node->init(allows_streaming => 1);
 
 	# What is not flushed for the horizon's sake is not flushed by chance.
-	$node->append_conf('postgresql.conf', "wal_writer_delay = '10 s'\nautovacuum = off\nmax_prepared_transactions = 5\ndynamic_shared_memory_type = mmap\n");
+	$node->append_conf('postgresql.conf', "wal_writer_delay = '10 s'\nautovacuum = off\nmax_prepared_transactions = 5\n");
 	start_with_fake_clock($node);
 	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 	return $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;

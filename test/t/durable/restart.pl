@@ -62,6 +62,26 @@ is(stats("horizon > uuidv7_fast_timestamp('$greatest{postgres}', true)"), 't', '
 is(stats("clock_lead > '7 h'", 'instance'), 't', 'while the clock is hours behind');
 $node->safe_psql('postgres', "ROLLBACK PREPARED 'a'");
 
+# Two sessions begin in a new life.  One is held up at the catalog in which the
+# horizon is found, and goes on after the other one has found it.
+next_life('fast', 3600);
+{
+	my ($late, $first) = (session(), session());
+	my $locker = $node->background_psql('postgres');
+	my $pid = $late->query_safe('SELECT pg_backend_pid()');
+	$first->query_safe('SELECT horizon FROM fast_uuid_stats()');
+	$locker->query_safe('BEGIN; LOCK TABLE pg_depend IN ACCESS EXCLUSIVE MODE');
+	begin_query($late, 'SELECT uuidv7_fast()');
+	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid")
+	  or BAIL_OUT('the session does not wait');
+	my $id = $first->query_safe('SELECT uuidv7_fast()');
+	$locker->query_safe('COMMIT');
+	my $late_id = $late->query('');
+	cmp_ok($late_id, 'gt', $greatest{postgres}, 'two sessions begin: the one that was held up is beyond all before');
+	exceed('two sessions begin', sort $id, $late_id);
+	$_->quit foreach $late, $first, $locker;
+}
+
 # Until half a second before the horizon nothing is written; from there on it is
 # moved before a UUID is returned.
 my $horizon = stats('horizon');

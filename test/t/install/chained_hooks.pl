@@ -8,10 +8,10 @@ use Cwd qw(getcwd);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 use lib 'test/perl';
 use RawSession;
+use Watchdog;
 
 my $module = getcwd() . '/test/modules/chained_hooks';
 my $node   = PostgreSQL::Test::Cluster->new('hooks');
@@ -48,11 +48,7 @@ foreach my $libraries ("$module, fast_uuid", "fast_uuid, $module")
 	$log = -s $node->logfile;
 	my $session = RawSession->connect($node, user => $user, database => 'postgres');
 	kill 'KILL', $session->query('SELECT pg_backend_pid()');
-	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		last if substr(slurp_file($node->logfile), $log) =~ /ready to accept connections/;
-		usleep(10_000);
-	}
+	wait_until('the server is ready again', sub { substr(slurp_file($node->logfile), $log) =~ /ready to accept connections/ });
 	check("$name, after a crash", $log, 'has its memory');
 	$node->stop;
 }

@@ -23,6 +23,16 @@ CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
 });
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 
+# The backend ends after the client.
+sub end_session
+{
+	my ($session) = @_;
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	$session->quit;
+	$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") or BAIL_OUT('the session does not end');
+	return;
+}
+
 sub refused
 {
 	my ($sql, $error, $name, $on) = @_;
@@ -77,7 +87,7 @@ my @ends = (
 	[ 'COMMIT',            sub { $_[0]->query_safe('COMMIT') } ],
 	[ 'ROLLBACK',          sub { $_[0]->query_safe('ROLLBACK') } ],
 	[ 'an error',          sub { $_[0]->query('SELECT 1/0') } ],
-	[ 'the end of the session', sub { $_[0]->quit } ],
+	[ 'the end of the session', \&end_session ],
 	[ 'pg_terminate_backend()', sub {
 		my $pid = $_[0]->query_safe('SELECT pg_backend_pid()');
 		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 60000)"); } ]);
@@ -107,7 +117,7 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 	my $id      = in_transaction($session, 'SELECT uuidv7_fast()');
 	$session->query_safe("LOAD '" . getcwd() . "/test/modules/throw_at_exit'");
 	cmp_ok(watermark(), 'le', $id, "another library's abort callback fails: the watermark is held back");
-	$session->quit;
+	end_session($session);
 	like(slurp_file($node->logfile), qr/throw_at_exit/, '... it does so as the process ends');
 	cmp_ok(watermark(), 'gt', $id, '... and nothing holds the watermark back any more');
 }
