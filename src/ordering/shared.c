@@ -47,7 +47,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	pg_atomic_init_u64(&ordering->last_ns, 0);
 	pg_atomic_init_u64(&ordering->epoch, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
-	fuuid_watermark_history_init(&ordering->watermarks);
+	FUUID_INIT_LWLOCK(&ordering->watermarks.lock);
 	ordering->life = random_life();
 
 	/* Prepared transactions of an earlier life of the server may be left. */

@@ -10,18 +10,11 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
-#include "compat.h"
 #include "miscadmin.h"
 #include "ordering/instance.h"
 #include "ordering/shared.h"
 #include "ordering/watermark_history.h"
 #include "utils/builtins.h"
-
-void
-fuuid_watermark_history_init(WatermarkHistory *history)
-{
-	FUUID_INIT_LWLOCK(&history->lock);
-}
 
 /*
  * Is a watermark right for a snapshot?  It is if the snapshot knows of the end of each

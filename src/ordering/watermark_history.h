@@ -32,7 +32,6 @@ typedef struct WatermarkHistory
 	Watermark	kept[FUUID_WATERMARKS];
 } WatermarkHistory;
 
-extern void fuuid_watermark_history_init(WatermarkHistory *history);
 extern bool fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, Snapshot snapshot);
 
 #endif							/* FUUID_WATERMARK_HISTORY_H */

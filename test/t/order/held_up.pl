@@ -16,7 +16,7 @@ use Watchdog;
 
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
-my $module = getcwd() . '/test/modules/hold_flags';
+my $module = getcwd() . '/test/modules/hold_reset';
 my $node   = PostgreSQL::Test::Cluster->new('held_up');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\njit = off\n");

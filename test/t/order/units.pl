@@ -100,7 +100,7 @@ foreach my $ordering ('session', 'instance')
 
 # A session that goes on from the old value while a reset is at work: what it took does
 # not outlive the reset.
-my $module = getcwd() . '/test/modules/hold_flags';
+my $module = getcwd() . '/test/modules/hold_reset';
 query("CREATE FUNCTION $_ RETURNS bool AS '$module' LANGUAGE c") foreach 'hold_reset(hold bool)', 'reset_words()';
 $clock->put($start + 1_000_000_000_000);
 query('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()');

@@ -1,8 +1,8 @@
 /*
- * hold_flags.c
- *	  SQL-callable functions that hold what one backend at a time has in the shared
- *	  memory of fast_uuid, as another one would that stands still meanwhile; or what
- *	  another version of the library has made of it.
+ * hold_reset.c
+ *	  SQL-callable functions that leave the shared memory of fast_uuid as another
+ *	  backend does that stands still in the middle of a reset, or as another version of
+ *	  the library makes it.
  */
 #include "postgres.h"
 
