@@ -105,7 +105,7 @@ bootstrap()
 {
 	local suite=$1 root=$2 scripts=/usr/share/debootstrap try
 	if [ ! -e "$scripts/scripts/$suite" ]; then
-		scripts=$exchange/debootstrap.$suite
+		scripts=$throwaway/debootstrap.${root##*/}
 		cp -a /usr/share/debootstrap "$scripts"
 		ln -sf sid "$scripts/scripts/$suite"
 	fi
