@@ -11,11 +11,7 @@ SELECT fast_uuid_observe('00000000-0000-7000-8000-000000000000');
 SELECT fast_uuid_observe(NULL) IS NULL AS nothing;
 
 -- another version, another variant
-SELECT fast_uuid_observe('00000000-0000-0000-0000-000000000000');
 SELECT fast_uuid_observe('01890a5d-ac96-474b-bcce-b302099a8057');
-SELECT fast_uuid_observe('01890a5d-ac96-674b-bcce-b302099a8057');
-SELECT fast_uuid_observe('01890a5d-ac96-874b-bcce-b302099a8057');
-SELECT fast_uuid_observe('01890a5d-ac96-774b-3cce-b302099a8057');
 SELECT fast_uuid_observe('01890a5d-ac96-774b-ccce-b302099a8057');
 SELECT fast_uuid_observe('ffffffff-ffff-ffff-ffff-ffffffffffff');
 

@@ -30,15 +30,6 @@ $node->safe_psql('postgres', q{
 CREATE EXTENSION fast_uuid;
 CREATE TABLE made (id uuid DEFAULT uuidv7_fast(), n bigint);
 });
-my $user = $node->safe_psql('postgres', 'SELECT current_user');
-
-sub session
-{
-	my $session = RawSession->connect($node, user => $user, database => 'postgres');
-	$session->query($_) foreach @_;
-	return $session;
-}
-
 my $many = 60_000_000;
 my %statements = (
 	'an array'             => "SELECT cardinality(uuidv7_fast_array($many))",
@@ -51,7 +42,7 @@ my %statements = (
 	'a benchmark'          => 'SELECT count(*) FROM fast_uuid_benchmark(10000)');
 foreach my $ordering ('session', 'instance')
 {
-	my $session = session("SET fast_uuid.ordering = '$ordering'", 'SET fast_uuid.vdso = off');
+	my $session = RawSession->start($node, "SET fast_uuid.ordering = '$ordering'", 'SET fast_uuid.vdso = off');
 	check_cancel($node, "$ordering, $_", $session, $statements{$_}) foreach sort keys %statements;
 
 	# The benchmark measures with the vDSO first.
@@ -62,7 +53,7 @@ foreach my $ordering ('session', 'instance')
 # The watermark among many prepared transactions.
 $node->safe_psql('postgres', join ';', "SET fast_uuid.ordering = 'instance'",
 	map { ('BEGIN', "INSERT INTO made (n) VALUES ($_)", "PREPARE TRANSACTION 'p $_'") } 1 .. $prepared);
-my $session = session();
+my $session = RawSession->start($node);
 my $held = within($node, 'the watermark', sub { $session->query('SELECT uuidv7_fast_watermark()') });
 check_cancel($node, 'the watermark', $session, 'SELECT count(uuidv7_fast_watermark()) FROM generate_series(1, 1000000000)');
 is($session->query('SELECT uuidv7_fast_watermark()'), $held, 'the prepared transactions hold the watermark back');
@@ -75,7 +66,7 @@ $session->quit;
 # The session ends, in the middle of an array; then the server.
 foreach my $end ('pg_terminate_backend', 'stop')
 {
-	$session = session();
+	$session = RawSession->start($node);
 	my $pid = $session->query('SELECT pg_backend_pid()');
 	$session->send($statements{'an array'});
 	at_work($pid);

@@ -1,8 +1,6 @@
-# Random arguments and settings: every call answers with the right value or with
-# an SQLSTATE that is listed for what is wrong with it, and the server lives.
-#
-# Perl makes the calls; a function in the server carries them out and judges
-# each by what PostgreSQL's own types say of its arguments.
+# Random arguments and settings: every call answers with a value that can be, or with an
+# SQLSTATE that is listed for it, and the server lives.  Perl makes the calls; a
+# function in the server carries them out and judges each.
 #
 #   FUZZ_SEED=n    the calls of an earlier run again (it printed its seed)
 #   FUZZ_CALLS=n   how many
@@ -15,8 +13,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $seed  = srand($ENV{FUZZ_SEED} // time ^ $$ << 15);
-my $calls = $ENV{FUZZ_CALLS} // 120_000;
-my $batch = 7500;                          # calls of one session
+my $calls = $ENV{FUZZ_CALLS} // 100_000;
+my $batch = 12_500;                         # calls of one session
 my $array_max = 67_108_862;
 
 diag("FUZZ_SEED=$seed");
@@ -153,7 +151,6 @@ sub call
 	my ($n, $bytes) = @_;
 	my $kind   = pick(@kinds);
 	my @fields = ($kind->[0], $kind->[1]->($bytes));
-	@fields = ('benchmark', pick(1, 1, 0, -1, 10_001, undef, 'one'), undef) if rand() < 0.0005;
 	return join("\t", $n, map { defined $_ ? s/([\\\n\r\t])/sprintf '\\x%02x', ord $1/egr : '\N' } @fields) . "\n";
 }
 
@@ -198,21 +195,16 @@ while ($made < $calls)
 }
 
 # What was reached, so that a fuzz which tests nothing is noticed.
-my %count;
+my %reached;
 my $sum = 0;
 foreach my $database (sort keys %bytes_in)
 {
 	foreach (split /\n/, $node->safe_psql($database, 'SELECT kind, answer, count(*) FROM answer GROUP BY 1, 2'))
 	{
 		my ($kind, $answer, $n) = split /\|/;
-		$count{$kind}{$answer} += $n;
+		$reached{"$kind $answer"} = 1;
 		$sum += $n;
 	}
-}
-foreach my $kind (sort keys %count)
-{
-	my $of = $count{$kind};
-	note("$kind: " . join ', ', map { "$_ $of->{$_}" } sort keys %$of);
 }
 cmp_ok($sum, '>=', $calls, "$sum calls were judged");
 SKIP:
@@ -221,9 +213,8 @@ SKIP:
 	my %expected = (
 		now => '22023 42501 value', shift => '22004 22008 22023 42501 value', at => '22004 22008 22023 42501 value',
 		array => '22004 22023 42501 value', set => '22004 22023 42501 value', min => '22008 value', max => '22008 value',
-		timestamp => 'value', setting => '22023 42501 42602 value', sources => 'value', stats => 'value',
-		reset => '42501 value');
-	my @missing = map { my $kind = $_; map { $count{$kind}{$_} ? () : "$kind $_" } split / /, $expected{$kind} } sort keys %expected;
+		timestamp => 'value', setting => '22023 42501 42602 value', sources => 'value', stats => 'value', reset => '42501 value');
+	my @missing = grep { !$reached{$_} } map { my $kind = $_; map { "$kind $_" } split / /, $expected{$kind} } sort keys %expected;
 	is("@missing", '', 'every kind of call met every answer');
 }
 

@@ -76,7 +76,8 @@ foreach my $ordering ('session', 'instance')
 	is($session->outcome("SELECT $_"), '22008', "$ordering: $_ is an error then") foreach @calls;
 	$clock->put($now);
 	is($session->outcome('SELECT uuidv7_fast()'), '22008', "$ordering: a clock that is right again is behind");
-	is(KnownClock::ns_of($session->query('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()') =~ s/^\n//r), $now, "$ordering: a reset leads back to it");
+	$session->query_safe('SELECT fast_uuid_reset_ordering()');
+	is(KnownClock::ns_of($session->query('SELECT uuidv7_fast()')), $now, "$ordering: a reset leads back to it");
 }
 
 $session->quit;

@@ -25,18 +25,10 @@ $node->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;
 CREATE FUNCTION hold_reset(hold bool) RETURNS bool AS '$module' LANGUAGE c;
 });
-my $user    = $node->safe_psql('postgres', 'SELECT current_user');
-my $durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
-
-sub session
-{
-	my $session = RawSession->connect($node, user => $user, database => 'postgres');
-	$session->query_safe($_) foreach @_;
-	return $session;
-}
+my $durable = $node->pg_version >= 17;
 
 # Who holds up resets.
-my $holder = session("SET fast_uuid.ordering = 'instance'", 'SELECT uuidv7_fast()');
+my $holder = RawSession->start($node, "SET fast_uuid.ordering = 'instance'", 'SELECT uuidv7_fast()');
 
 my $observe  = "SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + interval '0.5 s'))";
 my $generate = 'SELECT uuidv7_fast()';
@@ -50,7 +42,7 @@ foreach my $ordering ('session', 'instance', $durable ? 'durable' : ())
 	foreach my $statement ($generate, $array, $set, $observe, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()', 'SELECT count(*) FROM fast_uuid_stats()')
 	{
 		my $name    = "$ordering, resets go on: $statement";
-		my $session = within($node, "$name: a session", sub { session("SET fast_uuid.ordering = '$ordering'", $generate) });
+		my $session = within($node, "$name: a session", sub { RawSession->start($node, "SET fast_uuid.ordering = '$ordering'", $generate) });
 		within($node, "$name: does not wait", sub { $session->query($statement) });
 		is($session->{error}, '', "$name: does not wait");
 		$session->quit;
@@ -82,7 +74,7 @@ SKIP:
 			unlink $node->basedir . '/clock';
 			$clock = KnownClock->new($node);
 			$clock->put(1_800_000_000_000_000_000);
-			my @sessions = map { session() } 1 .. ($cancel ? 2 : 1);
+			my @sessions = map { RawSession->start($node) } 1 .. ($cancel ? 2 : 1);
 			my @pids     = map { $_->query('SELECT pg_backend_pid()') } @sessions;
 			foreach my $n (0 .. $#sessions)
 			{

@@ -106,10 +106,12 @@ foreach my $way ('SIGKILL', 'immediate shutdown')
 	$node->poll_query_until('postgres',
 		"SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'victim' AND state = 'active' AND query LIKE '%array%'")
 	  or BAIL_OUT('the victim does not start');
+	my $log_before = -s $node->logfile;
 	if ($way eq 'SIGKILL')
 	{
 		my $pid = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = 'victim'");
 		is(kill('KILL', $pid), 1, "$way: a backend at work is killed");
+		$node->wait_for_log(qr/all server processes terminated/, $log_before);
 	}
 	else
 	{

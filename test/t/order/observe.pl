@@ -210,8 +210,9 @@ foreach my $case ([ 0, 600 ], [ -60, 660 ])
 	$session = session('session', 'SELECT uuidv7_fast()');
 	observe($session, $start + 600 * $second);
 	$clock->put($start + $time * $second);
-	is(next_of($session, "SET fast_uuid.ordering = 'instance'"), 600 * $second + 1, "taken into the order of the instance after $time s: it counts there");
-	is(lead($session, $_), $lead, "taken into the order of the instance after $time s: the lead of the $_") foreach 'session', 'instance';
+	my $what = "taken into the order of the instance after $time s";
+	is(next_of($session, "SET fast_uuid.ordering = 'instance'"), 600 * $second + 1, "$what: it counts there");
+	is(lead($session, $_), $lead, "$what: the lead of the $_") foreach 'session', 'instance';
 	$session->quit;
 }
 $dba->quit;
@@ -240,7 +241,8 @@ foreach my $order ('session', 'instance', 'durable')
 {
 	$session = RawSession->start($standby, "SET fast_uuid.ordering = '$order'");
 	my $id = $session->query_safe("SELECT uuidv7_fast_at(clock_timestamp() + '500 ms')");
-	is($session->outcome("SELECT fast_uuid_observe('$id')"), $order ne 'durable' ? 'value ' : $durable ? '55000' : '0A000', "$order: a standby observes, or refuses");
+	my $expected = $order ne 'durable' ? 'value ' : $durable ? '55000' : '0A000';
+	is($session->outcome("SELECT fast_uuid_observe('$id')"), $expected, "$order: a standby observes, or refuses");
 	cmp_ok($session->query_safe('SELECT uuidv7_fast()'), 'gt', $id, "$order: and generates after it") if $order ne 'durable';
 	$session->quit;
 }

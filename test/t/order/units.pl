@@ -26,9 +26,8 @@ my $clock = KnownClock->new($node);
 my $start = 1_800_000_000_000_000_000;
 $clock->put($start);
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-my $user    = $node->safe_psql('postgres', 'SELECT current_user');
-my $durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
-my $session = RawSession->connect($node, user => $user, database => 'postgres');
+my $durable = $node->pg_version >= 17;
+my $session = RawSession->start($node);
 
 sub query
 {
@@ -78,7 +77,7 @@ my $shown = sub {
 foreach my $ordering ('session', 'instance')
 {
 	$session->quit;
-	$session = RawSession->connect($node, user => $user, database => 'postgres');
+	$session = RawSession->start($node);
 	query("SET fast_uuid.ordering = '$ordering'");
 	foreach my $lead (3_600_000_000_999, 123_456_789, 1_999_999, 1_000_999, 1_000_001, 1_000_000, 999_999, 999_998, 2_000, 1_999, 1_000, 999, 2)
 	{
@@ -120,7 +119,7 @@ like(query('SELECT uuidv7_fast_watermark()'), qr/[048c]0-0{12}$/, 'no random bit
 # The limit is in milliseconds, in whichever unit it is given; it is not reached yet
 # by its last nanosecond.
 $session->quit;
-$session = RawSession->connect($node, user => $user, database => 'postgres');
+$session = RawSession->start($node);
 foreach my $limit ([ '2', 2 ], [ '2ms', 2 ], [ '2000us', 2 ], [ '1s', 1_000 ], [ '1min', 60_000 ], [ '1h', 3_600_000 ], [ '24d', 2_073_600_000 ])
 {
 	my ($text, $ms) = @$limit;

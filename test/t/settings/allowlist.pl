@@ -96,18 +96,21 @@ $node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, get
 $node->reload;
 
 # Nor does one that was stored, when nobody could check it, open the one below.
-foreach my $object ('ROLE ALL', 'DATABASE postgres')
+$node->safe_psql('template1', 'CREATE DATABASE other TEMPLATE postgres');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
+$node->restart;
+my %stored = (postgres => [ 'ROLE ALL', 'getrandom' ], other => [ 'DATABASE other', 'urandom' ]);
+$node->safe_psql('postgres', "ALTER $_->[0] SET fast_uuid.allowed_sources = '$_->[1], typo'") foreach values %stored;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
+$node->restart;
+foreach my $database (sort keys %stored)
 {
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
-	$node->restart;
-	$node->safe_psql('postgres', "ALTER $object SET fast_uuid.allowed_sources = 'getrandom, typo'");
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
-	$node->restart;
-	my ($code, $out, $err) = $node->psql('postgres', "SELECT uuidv7_fast('getrandom') IS NOT NULL; SELECT uuidv7_fast('openssl')");
+	my ($object, $source) = @{ $stored{$database} };
+	my ($code, $out, $err) = $node->psql($database, "SELECT uuidv7_fast('$source') IS NOT NULL; SELECT uuidv7_fast('openssl')");
 	is($out, 't', "a wrong list of $object, then preloaded: allows what it names");
 	like($err, qr/entropy source "openssl" is not allowed/, 'and nothing else');
-	$node->safe_psql('postgres', "ALTER $object RESET fast_uuid.allowed_sources");
 }
+$node->safe_psql('postgres', 'ALTER ROLE ALL RESET fast_uuid.allowed_sources');
 is(($node->psql('postgres', "ALTER SYSTEM SET fast_uuid.$_->[0] = '$_->[1]'"))[0], 3, "ALTER SYSTEM: a wrong $_->[0] is refused")
   foreach [ 'allowed_sources', 'openssl, typo' ], [ 'source', 'opensl' ], [ 'ordering', 'typo' ], [ 'required_ordering', 'typo' ];
 

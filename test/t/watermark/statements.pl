@@ -36,14 +36,11 @@ CREATE FUNCTION read_sql() RETURNS SETOF uuid VOLATILE LANGUAGE sql AS
 	'SELECT uuidv7_fast_watermark(); SELECT id FROM made WHERE id < uuidv7_fast_watermark()';
 CREATE FUNCTION take() RETURNS uuid VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
 });
-my $user = $node->safe_psql('postgres', 'SELECT current_user');
 
 sub session
 {
-	my $session = RawSession->connect($node, user => $user, database => 'postgres');
-	$session->query_safe($_) foreach 'PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
-	  'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1';
-	return $session;
+	return RawSession->start($node, 'PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
+		'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1');
 }
 
 my ($writer, $reader, $other) = (session(), session(), session());
