@@ -27,13 +27,7 @@ if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
 	$node->stop;
 	plan skip_all => 'durable order requires PostgreSQL 17';
 }
-my $user = $node->safe_psql('postgres', 'SELECT current_user');
 my $call = 'SELECT uuidv7_fast()';
-
-sub session
-{
-	return RawSession->connect($node, user => $user, database => 'postgres');
-}
 
 sub wait_until_locked_out
 {
@@ -49,7 +43,7 @@ foreach my $case (
 {
 	my ($name, $lock, $end, $error) = @$case;
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid');
-	my ($owner, $writer) = (session(), session());
+	my ($owner, $writer) = map { RawSession->start($node) } 1, 2;
 	my $pid    = $writer->query_safe('SELECT pg_backend_pid()');
 	my $latest = $writer->query_safe($call);
 	$owner->query_safe('BEGIN');
@@ -87,7 +81,7 @@ is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast(
 
 # A reset that waits for it.
 {
-	my ($owner, $resetting) = (session(), session());
+	my ($owner, $resetting) = map { RawSession->start($node) } 1, 2;
 	my $pid = $resetting->query_safe('SELECT pg_backend_pid()');
 	$resetting->query_safe($call);
 	$owner->query_safe('BEGIN');
@@ -103,7 +97,7 @@ is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast(
 
 # Dropped and made again more often than a backend can be told of by callbacks of its
 # own.
-my $patient = session();
+my $patient = RawSession->start($node);
 foreach (1 .. 15)
 {
 	$patient->query($call);
@@ -117,7 +111,7 @@ $patient->quit;
 
 # A backend that was not told which relations have changed, because it was too late to
 # read so many messages.
-my $writer = session();
+my $writer = RawSession->start($node);
 my $pid    = $writer->query_safe('SELECT pg_backend_pid()');
 my $latest = $writer->query_safe($call);
 kill 'STOP', $pid or BAIL_OUT("could not stop $pid");
@@ -146,7 +140,7 @@ foreach my $case ([ 90_000_000_000, qr/^55000$/ ], [ 60_000_000_001, qr/^55000$/
 	$now = $clock->now - $clock->now % 1000 + 10_000_000_000;
 	$clock->put($now - $ahead % 1000);
 	my $at = ($now - $ahead % 1000 + $ahead) / 1000;
-	like(session()->outcome("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_horizon', $at); $call"), $outcome, "a horizon $ahead ns ahead");
+	like(RawSession->start($node)->outcome("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_horizon', $at); $call"), $outcome, "a horizon $ahead ns ahead");
 }
 $node->stop;
 done_testing();

@@ -20,7 +20,6 @@ $node->init;
 $node->append_conf('postgresql.conf', "restart_after_crash = on\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-my $user = $node->safe_psql('postgres', 'SELECT current_user');
 $node->stop;
 
 sub check
@@ -46,7 +45,7 @@ foreach my $libraries ("$module, fast_uuid", "fast_uuid, $module")
 
 	# All children end, and the memory that was asked for is made anew.
 	$log = -s $node->logfile;
-	my $session = RawSession->connect($node, user => $user, database => 'postgres');
+	my $session = RawSession->start($node);
 	kill 'KILL', $session->query('SELECT pg_backend_pid()');
 	wait_until('the server is ready again', sub { substr(slurp_file($node->logfile), $log) =~ /ready to accept connections/ });
 	check("$name, after a crash", $log, 'has its memory');

@@ -36,17 +36,10 @@ CREATE FUNCTION read_sql() RETURNS SETOF uuid VOLATILE LANGUAGE sql AS
 	'SELECT uuidv7_fast_watermark(); SELECT id FROM made WHERE id < uuidv7_fast_watermark()';
 CREATE FUNCTION take() RETURNS uuid VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
 });
-my $user = $node->safe_psql('postgres', 'SELECT current_user');
 
-sub session
-{
-	my $session = RawSession->connect($node, user => $user, database => 'postgres');
-	$session->query_safe($_) foreach 'PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
-	  'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1';
-	return $session;
-}
-
-my ($writer, $reader, $other) = (session(), session(), session());
+my @prepare = ('PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
+	'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1');
+my ($writer, $reader, $other) = map { RawSession->start($node, @prepare) } 1 .. 3;
 my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
 
 # A transaction ends between a snapshot and the call.
