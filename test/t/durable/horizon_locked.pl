@@ -43,7 +43,7 @@ foreach my $case (
 {
 	my ($name, $lock, $end, $error) = @$case;
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid');
-	my ($owner, $writer) = (RawSession->start($node), RawSession->start($node));
+	my ($owner, $writer) = map { RawSession->start($node) } 1, 2;
 	my $pid    = $writer->query_safe('SELECT pg_backend_pid()');
 	my $latest = $writer->query_safe($call);
 	$owner->query_safe('BEGIN');
@@ -81,7 +81,7 @@ is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast(
 
 # A reset that waits for it.
 {
-	my ($owner, $resetting) = (RawSession->start($node), RawSession->start($node));
+	my ($owner, $resetting) = map { RawSession->start($node) } 1, 2;
 	my $pid = $resetting->query_safe('SELECT pg_backend_pid()');
 	$resetting->query_safe($call);
 	$owner->query_safe('BEGIN');

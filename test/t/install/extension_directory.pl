@@ -24,7 +24,7 @@ my $page      = slurp_file('doc/install.md') =~ s|/opt/fast_uuid|$directory|gr;
 my ($install) = $page =~ /^make (install datadir=.*)$/m;
 my ($paths)   = $page =~ /^(extension_control_path = .*\n.*)$/m;
 my $build     = PostgreSQL::Test::Utils::tempdir();
-system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
+system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', grep({ -e } '.built_for', '.built_with'), $build);
 system_or_bail('make', '-s', '-C', $build, 'with_llvm=no', 'PG_CONFIG=' . ($ENV{PG_CONFIG} // 'pg_config'), split(' ', $install));
 my ($files) = run_command([ 'sh', '-c', "cd '$directory' && find . -type f | sort" ]);
 my @scripts = map { "./share/extension/$_" } sort map { s|.*/||r } glob('sql/fast_uuid--*.sql');

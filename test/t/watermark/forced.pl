@@ -35,7 +35,6 @@ UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid';
 CREATE TABLE made (id uuid DEFAULT uuidv7_fast());
 });
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
-my $user    = $node->safe_psql('postgres', 'SELECT current_user');
 $node->append_conf('postgresql.conf', qq{
 shared_preload_libraries = '$modules/test_points} . ($version < 170000 ? ", $build/fast_uuid" : '') . qq{'
 fast_uuid.ordering = 'instance'
@@ -53,9 +52,8 @@ sub restart_with
 
 sub session
 {
-	my $session = RawSession->connect($node, user => $user, database => 'postgres');
-	BAIL_OUT("no session: $session->{error}") if $session->{error} ne '';
-	$session->{pid} = run_in($session, 'SELECT pg_backend_pid()');
+	my $session = RawSession->start($node);
+	$session->{pid} = $session->query_safe('SELECT pg_backend_pid()');
 	return $session;
 }
 
@@ -65,13 +63,6 @@ sub receive
 	my $rows = $session->receive;
 	BAIL_OUT($session->{error}) if $session->{error} ne '';
 	return $rows;
-}
-
-sub run_in
-{
-	my ($session, $sql) = @_;
-	$session->send($sql);
-	return receive($session);
 }
 
 sub watermark
@@ -109,10 +100,10 @@ restart_with("max_prepared_transactions = 5\n");
 {
 	my ($writer, $other) = (session(), session());
 
-	run_in($writer, 'BEGIN');
+	$writer->query_safe('BEGIN');
 	hold($writer, 'reserved', $insert);
 	my $first = watermark();
-	my $value = run_in($other, 'SELECT uuidv7_fast()');
+	my $value = $other->query_safe('SELECT uuidv7_fast()');
 	my $second = watermark();
 	let_go('reserved');
 	my $id = receive($writer);
@@ -120,9 +111,9 @@ restart_with("max_prepared_transactions = 5\n");
 	cmp_ok($first,  'le', $id, 'a writer stands after its exchange: the watermark is not beyond its value');
 	cmp_ok($second, 'le', $id, 'nor later');
 	hold($writer, 'clearing', 'COMMIT');
-	is(run_in($other, "SELECT count(*) FROM made WHERE id = '$id'"), '1', 'it has committed');
+	is($other->query_safe("SELECT count(*) FROM made WHERE id = '$id'"), '1', 'it has committed');
 	cmp_ok(watermark(), 'le', $id, 'and holds the watermark back');
-	is(run_in($other, "SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'instance'"), $writer->{pid}, 'as the statistics tell');
+	is($other->query_safe("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'instance'"), $writer->{pid}, 'as the statistics tell');
 	let_go('clearing');
 	receive($writer);
 	cmp_ok(watermark(), 'gt', $value, 'until it has cleared what it had published');
@@ -131,10 +122,10 @@ restart_with("max_prepared_transactions = 5\n");
 	# writer commits of which the statement's own snapshot does not know.
 	foreach my $point ('watermark', 'in_flight_read')
 	{
-		run_in($writer, 'BEGIN');
-		$id = run_in($writer, $insert);
+		$writer->query_safe('BEGIN');
+		$id = $writer->query_safe($insert);
 		hold($other, $point, 'SELECT uuidv7_fast_watermark()');
-		run_in($writer, 'COMMIT');
+		$writer->query_safe('COMMIT');
 		let_go($point);
 		cmp_ok(receive($other), 'le', $id, "a writer commits while a reader stands at $point: its watermark is not beyond a row that it does not see");
 		cmp_ok(watermark(), 'gt', $id, 'the next one is');
@@ -144,13 +135,13 @@ restart_with("max_prepared_transactions = 5\n");
 	# that another session was given meanwhile is not.
 	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
 	$first = watermark();
-	run_in($writer, 'CREATE TABLE something ()');
+	$writer->query_safe('CREATE TABLE something ()');
 	let_go('watermark');
 	cmp_ok(receive($other), 'lt', $first, 'a transaction ends while a reader stands, and another one was quicker: its watermark is not the later one');
 
 	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
-	run_in($writer, 'BEGIN');
-	$id = run_in($writer, $insert);
+	$writer->query_safe('BEGIN');
+	$id = $writer->query_safe($insert);
 	let_go('watermark');
 	cmp_ok(receive($other), 'le', $id,
 		'a writer generates between the latest value and the transactions of a reader: its watermark is not beyond that');
@@ -158,43 +149,43 @@ restart_with("max_prepared_transactions = 5\n");
 
 	# Between the transactions and the locks of those that are prepared.
 	hold($other, 'in_flight_read', 'SELECT uuidv7_fast_watermark()');
-	run_in($writer, "PREPARE TRANSACTION 'it'");
+	$writer->query_safe("PREPARE TRANSACTION 'it'");
 	let_go('in_flight_read');
 	cmp_ok(receive($other), 'le', $id, 'a writer prepares between the transactions and the locks of a reader: the watermark is not beyond its value');
-	run_in($writer, "COMMIT PREPARED 'it'");
+	$writer->query_safe("COMMIT PREPARED 'it'");
 	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
 
 	# The instance leads the clock, by a UUID that is observed, until the reset.  Two
 	# transactions publish the same nanosecond, and both are prepared.
-	run_in($other, q{SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))});
-	run_in($_, "BEGIN; SET LOCAL lock_timeout = '10 s'") foreach $writer, $other;
+	$other->query_safe(q{SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))});
+	$_->query_safe("BEGIN; SET LOCAL lock_timeout = '10 s'") foreach $writer, $other;
 	hold($writer, 'published', $insert);
-	$id = run_in($other, $insert);
+	$id = $other->query_safe($insert);
 	let_go('published');
 	cmp_ok(receive($writer), 'gt', $id, 'a writer has published, and another one exchanges first: its value is greater');
-	run_in($_, "PREPARE TRANSACTION '$_->{pid}'") foreach $writer, $other;
+	$_->query_safe("PREPARE TRANSACTION '$_->{pid}'") foreach $writer, $other;
 	foreach my $prepared ($writer, $other)
 	{
 		cmp_ok(watermark(), 'le', $id, 'both are prepared: the watermark is not beyond their values');
-		run_in($prepared, "COMMIT PREPARED '$prepared->{pid}'");
+		$prepared->query_safe("COMMIT PREPARED '$prepared->{pid}'");
 	}
 	cmp_ok(watermark(), 'gt', $id, 'until both are finished');
 
 	hold($other, 'in_flight_read', 'SELECT uuidv7_fast_watermark()');
-	run_in($writer, 'SELECT fast_uuid_reset_ordering()');
+	$writer->query_safe('SELECT fast_uuid_reset_ordering()');
 	let_go('in_flight_read');
 	my $watermark = receive($other);
-	cmp_ok($watermark, 'le', run_in($writer, 'SELECT uuidv7_fast()'), 'a reset between the transactions and the watermark of a reader: it is not beyond what comes later');
+	cmp_ok($watermark, 'le', $writer->query_safe('SELECT uuidv7_fast()'), 'a reset between the transactions and the watermark of a reader: it is not beyond what comes later');
 
 	# What is counted too early is taken for finished.
-	run_in($writer, 'BEGIN');
-	$id = run_in($writer, $insert);
+	$writer->query_safe('BEGIN');
+	$id = $writer->query_safe($insert);
 	hold($writer, 'preparing', "PREPARE TRANSACTION 'it'");
 	cmp_ok(watermark(), 'le', $id, 'a writer stands in PREPARE TRANSACTION: the watermark is not beyond its value');
 	let_go('preparing');
 	receive($writer);
 	cmp_ok(watermark(), 'le', $id, 'nor when it is prepared');
-	run_in($writer, "ROLLBACK PREPARED 'it'");
+	$writer->query_safe("ROLLBACK PREPARED 'it'");
 	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
 	$_->quit foreach $writer, $other;
 }
@@ -216,16 +207,16 @@ SKIP:
 		my $name = "$point, $call";
 		$clock->put($now + 365 * 86400 * 1_000_000_000);
 		my ($late, $dba) = (session(), session());
-		run_in($dba, 'SELECT uuidv7_fast()');
+		$dba->query_safe('SELECT uuidv7_fast()');
 		hold($late, $point, sprintf($call, $now / 1_000_000_000 + 365 * 86400));
 		$clock->put($now);
-		run_in($dba, 'SELECT fast_uuid_reset_ordering()');
+		$dba->query_safe('SELECT fast_uuid_reset_ordering()');
 		let_go($point);
 		my $id = $late->receive;
 		like($late->{error}, $error || qr/^$/, "$name: " . ($error ? 'refused by the clock of after the reset' : 'no error'));
-		$id = run_in($late, 'SELECT uuidv7_fast()') if $id !~ /-/;
+		$id = $late->query_safe('SELECT uuidv7_fast()') if $id !~ /-/;
 		cmp_ok($id, 'lt', $bound, "$name: the time from before a reset does not count after it");
-		cmp_ok(run_in($dba, 'SELECT uuidv7_fast()'), 'lt', $bound, "$name: nor for the other sessions");
+		cmp_ok($dba->query_safe('SELECT uuidv7_fast()'), 'lt', $bound, "$name: nor for the other sessions");
 		$_->quit foreach $late, $dba;
 	}
 }
@@ -238,8 +229,8 @@ SKIP:
 	restart_with("fast_uuid.ordering = 'durable'\n", sub { $clock = KnownClock->new($node); $clock->put(1_800_000_000_000_000_000) });
 
 	my ($first, $second) = (session(), session());
-	my $latest = run_in($first, 'SELECT uuidv7_fast()');
-	run_in($second, 'SELECT uuidv7_fast()');
+	my $latest = $first->query_safe('SELECT uuidv7_fast()');
+	$second->query_safe('SELECT uuidv7_fast()');
 
 	# Half a second before it is reached the horizon is moved ahead by one of them; the
 	# others do without.
@@ -289,16 +280,16 @@ SKIP:
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	$node->safe_psql('other', "CREATE EXTENSION fast_uuid; UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid'");
 	my $reader = session();
-	my $elsewhere = RawSession->connect($node, user => $user, database => 'other');
-	run_in($elsewhere, "SET fast_uuid.ordering = 'instance'");
-	run_in($reader, 'SELECT uuidv7_fast_watermark()');
+	my $elsewhere = RawSession->connect($node, user => scalar getpwuid($>), database => 'other');
+	$elsewhere->query_safe("SET fast_uuid.ordering = 'instance'");
+	$reader->query_safe('SELECT uuidv7_fast_watermark()');
 	$clock->step(2_000_000_000);
 	hold($reader, 'horizon_written', 'SELECT uuidv7_fast_watermark()');
 	$clock->step(3_000_000_000);
-	run_in($elsewhere, 'SELECT uuidv7_fast_watermark()');
+	$elsewhere->query_safe('SELECT uuidv7_fast_watermark()');
 	let_go('horizon_written');
 	my $watermark = receive($reader);
-	is(run_in($reader, "SELECT uuidv7_fast_timestamp('$watermark', true) <= horizon FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
+	is($reader->query_safe("SELECT uuidv7_fast_timestamp('$watermark', true) <= horizon FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
 		'a watermark that had to wait for its horizon is not beyond it');
 	$_->quit foreach $reader, $elsewhere;
 	$node->stop('immediate');

@@ -20,13 +20,8 @@ $node->append_conf('postgresql.conf',
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast()); CREATE TABLE other (n int)');
 
-sub session
-{
-	return RawSession->connect($node, user => scalar(getpwuid $>), database => 'postgres', @_);
-}
-
-my ($first, $second, $small, $great, $asks) = map { session() } 1 .. 5;
-my $slot = session(replication => 'database');
+my ($first, $second, $small, $great, $asks) = map { RawSession->start($node) } 1 .. 5;
+my $slot = RawSession->connect($node, user => scalar(getpwuid $>), database => 'postgres', replication => 'database');
 my ($pid, $pid_of_great) = map { $_->query_safe('SELECT pg_backend_pid()') } $slot, $great;
 my $waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $pid AND NOT granted AND transactionid = '%s')";
 

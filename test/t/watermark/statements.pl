@@ -37,13 +37,9 @@ CREATE FUNCTION read_sql() RETURNS SETOF uuid VOLATILE LANGUAGE sql AS
 CREATE FUNCTION take() RETURNS uuid VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
 });
 
-sub session
-{
-	return RawSession->start($node, 'PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
-		'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1');
-}
-
-my ($writer, $reader, $other) = (session(), session(), session());
+my @prepare = ('PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
+	'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1');
+my ($writer, $reader, $other) = map { RawSession->start($node, @prepare) } 1 .. 3;
 my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
 
 # A transaction ends between a snapshot and the call.
