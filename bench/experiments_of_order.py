@@ -57,16 +57,12 @@ def _lead_of_arrays(server, sessions):
 
 def clock_lead_sets(bench):
     """How far the time of many UUIDs is ahead of the clock: of sets in one target list,
-    and of arrays in several sessions; and how far it was when a set still reserved 256
-    nanoseconds at once."""
-    cases = {'sets in one target list': (_lead_of_sets, bench.server),
-             'arrays in as many sessions': (_lead_of_arrays, bench.server)}
-    if bench.before:
-        cases['sets in one target list, before'] = (_lead_of_sets, bench.before)
+    and of arrays in several sessions."""
+    cases = {'sets in one target list': _lead_of_sets, 'arrays in as many sessions': _lead_of_arrays}
     for n in bench.rounds('Sets and arrays ahead of the clock', short=True):
         for number in (1, 2, 4, 8):
-            for name, (how, server) in cases.items():
-                bench.record('clock lead sets', name, number, n, 'us', max(how(server, number), 0))
+            for name, how in cases.items():
+                bench.record('clock lead sets', name, number, n, 'us', max(how(bench.server, number), 0))
 
 
 def watermark(bench):

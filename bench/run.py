@@ -25,7 +25,7 @@ class Bench:
         self.seconds = options.seconds
         self.record = results.record
         self.number_of_rounds = options.rounds
-        self.server = self.unpreloaded = self.fast_random = self.large = self.before = None
+        self.server = self.unpreloaded = self.fast_random = self.large = None
 
     def rounds(self, what, short=False, times=1):
         """Numbers of the rounds, from 0 on, which warms up, with a line of progress."""
@@ -63,7 +63,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--bindir', type=Path, required=True, help='of the PostgreSQL to measure')
     parser.add_argument('--conf', type=Path, required=True, help='lines of postgresql.conf')
-    parser.add_argument('--before', type=Path, help='the same, of the extension before sets reserved by need')
     parser.add_argument('--results', type=Path, required=True, help='directory to write to')
     parser.add_argument('--rounds', type=int, default=11)
     parser.add_argument('--seconds', type=int, default=2, help='of each run of pgbench')
@@ -88,13 +87,10 @@ def main():
             Server(options.bindir, directory / 'c', conf + preload, BENCH / 'fast_random.so'),
             Server(options.bindir, directory / 'd', f'{conf}{preload}max_connections = 1010\n'),
         ]
-        if options.before:
-            servers.append(Server(options.bindir, directory / 'e', options.before.read_text(encoding='ascii') + preload))
         with ExitStack() as running:
             for server in servers:
                 running.enter_context(server)
-            bench.server, bench.unpreloaded, bench.fast_random, bench.large, *before = servers
-            bench.before = before[0] if before else None
+            bench.server, bench.unpreloaded, bench.fast_random, bench.large = servers
             for server in servers:
                 prepare(server, options.setup)
             with bench.server.connect() as connection:

@@ -8,7 +8,7 @@
 # p, by Kolmogorov and Smirnov, comes out too high; its own generators AES_OFB and
 # mt19937 "fail" so as well (dieharder -g 205 -d 102 -p 5).
 #
-#   DIEHARDER=full   the long list of tests, for script/statistics; off: none
+#   DIEHARDER=full   the long list of tests; off: none
 
 use strict;
 use warnings;
