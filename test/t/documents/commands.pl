@@ -82,7 +82,8 @@ sub wrong_in
 	my ($text) = @_;
 	my @commands = map { split /(?<!\\)\n/, $_->{text} } grep { $_->{language} =~ /^(?:sh|bash|shell|console)$/ } code_blocks($text);
 	my @quoted = map { $_->{text} } code_spans($text);
-	push @commands, grep { m{^(?:(?:script/[\w-]+|test/mutants/run)(?![\w.])|make(?=$|\s)|(?:sudo|apt|apt-get|psql|initdb|createuser|pg_\w+) |[A-Z_]{4,}=\S*$)} } @quoted;
+	push @commands,
+	  grep { m{^(?:(?:script/[\w-]+|test/mutants/run)(?![\w.])|make(?=$|\s)|(?:sudo|apt|apt-get|psql|initdb|createuser|pg_\w+) |[A-Z_]{4,}=\S*$)} } @quoted;
 	$count += @commands;
 	return ((map { my $command = $_; map { "$command: $_" } wrong_with($command) } @commands),
 		map { "no program has the option $_" } grep { $known !~ /(?<![\w-])$_(?![\w-])/ } map { /^(--[a-z][a-z-]*)/ } @quoted);

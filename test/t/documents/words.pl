@@ -42,7 +42,8 @@ my @phrases = (
 	[ 'shall|shan\'t', 'must; is to; you require' ],
 	[ '(has|have|had) not got|(has|have|had)n\'t got', 'does not have; lacks; requires' ],
 	[ 'cases? in \d+(\^\d+)?|in one case in', 'with probability 2^-54' ],
-	[ '(empty|everywhere|nowhere|all|none|nothing|everything|differ|same|equal|nobody),? but for|but for (one|an?|its|the) (\w+ ){0,2}(cases?|exceptions?|lines?|bits?)', 'except for' ],
+	[ '(empty|everywhere|nowhere|all|none|nothing|everything|differ|same|equal|nobody),? but for', 'except for' ],
+	[ 'but for (one|an?|its|the) (\w+ ){0,2}(cases?|exceptions?|lines?|bits?)', 'except for' ],
 	[ '(is|are|was|were|be|been) spared|spares? (it|that|this|them|you|us|(the|each|every|a) (sessions?|servers?|users?|readers?|calls?|clients?))', 'avoids that cost' ],
 	[ "$count $unit an? (calls?|UUIDs?|values?|rows?|seconds?|minutes?|sessions?|transactions?|fetch|refills?|sources?|versions?|requests?|inserts?|lines?)", 'per, not "a", for rates' ],
 	[ '(one|once|twice) a (line|row|call|transaction|UUID|value|refill|fetch)', 'per, not "a", for rates' ]);

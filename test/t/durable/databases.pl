@@ -113,7 +113,8 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET UNLOGGED');
 	refused('SELECT fast_uuid_reset_ordering()', $unlogged, 'an unlogged sequence');
 	next_life('immediate', 3600);
-	refused("SELECT $_", $unlogged, "an unlogged sequence, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()';
+	refused("SELECT $_", $unlogged, "an unlogged sequence, $_")
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()';
 	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET LOGGED');
 	exceed('logged again', ids('SELECT uuidv7_fast()'));
 }
@@ -156,13 +157,15 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 {
 	local $database = 'restored';
 	$node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template');
-	$node->safe_psql('restored', "SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp() + interval '10 days') * 1000000)::bigint)");
+	$node->safe_psql('restored',
+		"SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp() + interval '10 days') * 1000000)::bigint)");
 	my $horizon = stats('horizon');
-	refused("SELECT $_", qr/ERROR:  55000: horizon of ordering "durable" is too far ahead/, "restored, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()';
+	refused("SELECT $_", qr/ERROR:  55000: horizon of ordering "durable" is too far ahead/, "restored, $_")
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()';
 	refused("SELECT fast_uuid_observe(uuidv7_fast_max('$horizon'))", qr/ERROR:  22023: UUID is too far ahead of the clock/,
 		'restored, accepted without a limit that allows it');
-	is(outcome("SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_max(horizon)) FROM fast_uuid_stats() WHERE name = 'durable'"),
-		'', 'restored: a superuser accepts it');
+	is(outcome("SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_max(horizon))"
+			. " FROM fast_uuid_stats() WHERE name = 'durable'"), '', 'restored: a superuser accepts it');
 	is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) >= '$horizon'"), 't', 'restored: counts');
 	exceed('restored', ids('SELECT uuidv7_fast()'));
 	next_life('immediate', 3600);

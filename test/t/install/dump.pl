@@ -14,7 +14,8 @@ $old->start;
 $old->safe_psql('postgres', q{
 CREATE SCHEMA ids;
 CREATE EXTENSION fast_uuid SCHEMA ids;
-CREATE TABLE item (id uuid PRIMARY KEY DEFAULT ids.uuidv7_fast(), name text, made timestamptz GENERATED ALWAYS AS (ids.uuidv7_fast_timestamp(id)) STORED);
+CREATE TABLE item (id uuid PRIMARY KEY DEFAULT ids.uuidv7_fast(), name text,
+  made timestamptz GENERATED ALWAYS AS (ids.uuidv7_fast_timestamp(id)) STORED);
 CREATE TABLE event (id uuid PRIMARY KEY DEFAULT ids.uuidv7_fast('getrandom'), n int) PARTITION BY RANGE (id);
 CREATE TABLE event_past PARTITION OF event FOR VALUES FROM (MINVALUE) TO (ids.uuidv7_fast_min('2026-01-01 00:00+00'));
 CREATE TABLE event_present PARTITION OF event FOR VALUES FROM (ids.uuidv7_fast_min('2026-01-01 00:00+00')) TO (MAXVALUE);

@@ -57,7 +57,8 @@ is(released($all, $dated, \%scripts), '', 'with a date and all checksums: a rele
 like(released($list =~ s/^.*--\Q$default\E\.sql\n//mr, $dated, \%scripts),
 	qr/--\Q$default\E\.sql belongs to a release/, 'with a date and no checksum: noticed');
 like(released($all, $dated, { %scripts, "fast_uuid--$default.sql" => "$newest " }), qr/is released and has changed/, 'a space more: noticed');
-like(released("$sum  sql/fast_uuid--0.1.sql\n", $changelog, {}), qr/0\.1\.sql is released and missing/, 'a released script that is gone: noticed');
+like(released("$sum  sql/fast_uuid--0.1.sql\n", $changelog, {}),
+	qr/0\.1\.sql is released and missing/, 'a released script that is gone: noticed');
 
 # What an upgrade may replace.  Somebody may own an object of the name that a
 # version brings: CREATE then fails.  OR REPLACE and IF NOT EXISTS leave that to the
@@ -91,7 +92,8 @@ my $copy = PostgreSQL::Test::Utils::tempdir();
 mkdir "$copy/script" or die "could not create a folder: $!";
 copy($_, "$copy/$_") or die "could not copy $_: $!" foreach 'fast_uuid.control', 'script/release', glob('script/*.sh');
 append_to_file("$copy/CHANGELOG.md", $changelog =~ s/^## \Q$default\E /## 99 /mr);
-command_fails_like([ 'bash', "$copy/script/release", '--check' ], qr/CHANGELOG\.md has version "99", fast_uuid\.control has "\Q$default\E"/, 'another version: noticed');
+command_fails_like([ 'bash', "$copy/script/release", '--check' ],
+	qr/CHANGELOG\.md has version "99", fast_uuid\.control has "\Q$default\E"/, 'another version: noticed');
 
 # Upgrades.  For pg_upgrade, pg_dump writes down all of an extension's members:
 # definitions, owners, comments, privileges and what these were at installation.

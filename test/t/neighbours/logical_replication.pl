@@ -41,13 +41,15 @@ CREATE TABLE item (
 )});
 
 	# 16 and later filter by origin.  In 15 each side publishes its own rows.
-	$node->safe_psql('postgres', 'CREATE PUBLICATION item FOR TABLE item' . ($node->pg_version < 16 ? " WHERE (site = '$side') WITH (publish = 'insert')" : ''));
+	$node->safe_psql('postgres', 'CREATE PUBLICATION item FOR TABLE item'
+		  . ($node->pg_version < 16 ? " WHERE (site = '$side') WITH (publish = 'insert')" : ''));
 }
 foreach my $side (@sides)
 {
 	my $origin = $node{$side}->pg_version < 16 ? '' : ', origin = none';
 	$node{$side}->safe_psql('postgres',
-		"CREATE SUBSCRIPTION to_$side CONNECTION \$\$" . $node{ $other{$side} }->connstr('postgres') . "\$\$ PUBLICATION item WITH (copy_data = false$origin)");
+		"CREATE SUBSCRIPTION to_$side CONNECTION \$\$" . $node{ $other{$side} }->connstr('postgres')
+		  . "\$\$ PUBLICATION item WITH (copy_data = false$origin)");
 }
 
 # Sessions of both sides, from every source and under both orders, until each side has

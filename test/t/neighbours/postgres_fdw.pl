@@ -50,7 +50,9 @@ my @work = map {
 	]
 } 1 .. 2;
 push @work, map { [ $far, "INSERT INTO present (session, counter) SELECT 'far $_', generate_series(1, 1000)" ] } 1 .. 2;
-push @work, [ $near, "INSERT INTO event SELECT uuidv7_fast_at(timestamptz '$bound' + n * interval '1 hour'), 'given', n FROM generate_series(-240, 239) AS n" ];
+push @work,
+  [ $near, "INSERT INTO event SELECT uuidv7_fast_at(timestamptz '$bound' + n * interval '1 hour'), 'given', n"
+	  . ' FROM generate_series(-240, 239) AS n' ];
 is(run_together(@work), '', 'all insert');
 is($near->safe_psql('postgres', 'SELECT tableoid::regclass, count(*) FROM event GROUP BY 1 ORDER BY 2'), "past|240\npresent|4240",
 	'each row is in the partition of its time');
@@ -70,7 +72,8 @@ sub plan_of
 my $plan = plan_of("SELECT FROM event WHERE id >= uuidv7_fast_min('$bound')");
 unlike($plan, qr/public\.past/, 'a range in the present: the past is not read');
 like($plan, qr/Remote SQL: .*id >= '[0-9a-f-]{36}'/, 'the other server gets the bound as a constant');
-unlike(plan_of("SELECT FROM event WHERE id < uuidv7_fast_min('$bound')"), qr/Remote SQL/, 'a range in the past: the other server is not asked');
+unlike(plan_of("SELECT FROM event WHERE id < uuidv7_fast_min('$bound')"), qr/Remote SQL/,
+	'a range in the past: the other server is not asked');
 my $last_days = q{id >= uuidv7_fast_min(now() - interval '9 days')};
 like(plan_of("SELECT FROM event WHERE $last_days"), qr/Subplans Removed: 1/, 'a range that is known when the query starts');
 

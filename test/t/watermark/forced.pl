@@ -175,7 +175,8 @@ restart_with("max_prepared_transactions = 5\n");
 	$writer->query_safe('SELECT fast_uuid_reset_ordering()');
 	let_go('in_flight_read');
 	my $watermark = receive($other);
-	cmp_ok($watermark, 'le', $writer->query_safe('SELECT uuidv7_fast()'), 'a reset between the transactions and the watermark of a reader: it is not beyond what comes later');
+	cmp_ok($watermark, 'le', $writer->query_safe('SELECT uuidv7_fast()'),
+		'a reset between the transactions and the watermark of a reader: it is not beyond what comes later');
 
 	# What is counted too early is taken for finished.
 	$writer->query_safe('BEGIN');

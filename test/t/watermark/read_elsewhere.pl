@@ -131,7 +131,8 @@ sub wait_for_passes
 	return;
 }
 
-my @readers = map { (reader($_, 'by the row', 'AND id < (SELECT upto FROM feed_watermark)'), reader($_, 'naively', '')) } $standby, $subscriber;
+my @readers =
+  map { (reader($_, 'by the row', 'AND id < (SELECT upto FROM feed_watermark)'), reader($_, 'naively', '')) } $standby, $subscriber;
 my @writers = map { repeat_until_enough("writer $_", \&write_transaction) } 1 .. $writers;
 push @writers, repeat_until_enough('updater', sub { run_in($_[0], $update); pause(5) });
 wait_for_passes($_) foreach $standby, $subscriber;
@@ -153,7 +154,8 @@ sub generate_on_standby
 	my ($when) = @_;
 	foreach my $ordering (sort keys %living)
 	{
-		my $ids = run_in($living{$ordering}, "SET fast_uuid.ordering = '$ordering'; SELECT uuidv7_fast() UNION ALL SELECT unnest(uuidv7_fast_array(1000))");
+		my $ids = run_in($living{$ordering},
+			"SET fast_uuid.ordering = '$ordering'; SELECT uuidv7_fast() UNION ALL SELECT unnest(uuidv7_fast_array(1000))");
 		my @ids = ($latest{$ordering} // (), split /\n/, $ids);
 		is(scalar(grep { $ids[$_] le $ids[ $_ - 1 ] } 1 .. $#ids), 0, "$ordering order, $when: each UUID is greater than the one before");
 		cmp_ok(scalar(@ids), '>', 1000, "$ordering order, $when: UUIDs are generated");
