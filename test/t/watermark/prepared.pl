@@ -29,8 +29,8 @@ foreach my $restart ('no restart', 'fast', 'immediate')
 		my $held    = watermark();
 		$session->query_safe("PREPARE TRANSACTION 'it'");
 		is(watermark(), $held, "prepared, $restart, $end: holds the watermark back");
+		is(stats('held_back_by'), '0', "prepared, $restart, $end: shown as process 0, while the session does nothing more");
 		my $later = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
-		is(stats('held_back_by'), '0', "prepared, $restart, $end: shown as process 0");
 		$session->quit;
 		if ($restart ne 'no restart')
 		{
