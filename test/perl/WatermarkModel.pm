@@ -1,6 +1,9 @@
 # A model of the watermark's protocol, of which test/perl/StateSearch.pm goes
 # through every state that its interleavings reach.
 #
+# Names are those of the code: "last" is last_ns; first_ns that of a writer's element of
+# in_flight; the prepared count is "prepared"; advance is fuuid_instance_advance_to().
+#
 # A state is a string of bytes, one for each variable.  A step of an actor is
 # atomic; between two of them any other actor can take any number of its own.
 # Memory is that of one processor: which barriers the code needs is not seen here.
@@ -42,41 +45,41 @@ our @EXPORT = qw(explore);
 my %design = (
 	generate => [qw(publish exchange)],
 	commit => [qw(complete clear)],
-	prepare => [qw(lock count prepare clear)],    # the generation counts
+	prepare => [qw(lock count prepare clear)],    # the number of prepared ones counts
 	finish => [qw(complete release)],
-	read => [qw(epoch raise slots generation compare scan note snapshot decide)],    # none_as_of is compared, and noted
+	read => [qw(epoch advance first_ns prepared_count compare scan note snapshot decide)],    # prepared_ended is compared, and noted
 	reset => [qw(begin last end)],
 
 	republishes => 1,              # where what it has published is too large
-	raises => 1,                   # the reader, the latest id to its clock
-	notes_generation => 'read',    # before the scan; or 'latest'
+	advances => 1,              # the reader, the latest id to its clock
+	notes_count => 'read',         # before the scan; or 'latest'
 	looks_again => 1,              # the reader, at the epoch
 	kept_with_epoch => 1,          # only those of the same epoch are found
 	compares => 'both',            # of two snapshots; or only 'xmax', or who was 'running'
 	compares_own => 1,             # the snapshot of the reader's own watermark
 	compares_kept => 1,            # those of the ones that are kept
-	none_as_of => 0);              # after a start, when the generation is 1
+	prepared_ended => 0);          # after a start, when the number of prepared ones is 1
 
 # Shared memory; the numbers of transactions; what every reading of the clock is above;
 # and, for the checks, the watermark that counts for later ids.  The watermarks that
 # are kept follow, the newest first, each with its snapshot and epoch.
-use constant { LAST => 0, EPOCH => 1, GENERATION => 2, NONE_AS_OF => 3, NEXT_NUMBER => 4, COMPLETED => 5 };
+use constant { LAST => 0, EPOCH => 1, PREPARED_COUNT => 2, PREPARED_ENDED => 3, NEXT_NUMBER => 4, COMPLETED => 5 };
 use constant { CLOCK_FROM => 6, PROMISED => 7 };
-my @shared_names = ('last', 'epoch', 'generation', 'none_as_of', 'next number', 'completed', 'clock from', 'promised');
+my @shared_names = ('last', 'epoch', 'prepared_count', 'prepared_ended', 'next number', 'completed', 'clock from', 'promised');
 
 # A writer.
-use constant { PC => 0, TRANSACTION => 1, IDS => 2, NEXT => 3, SLOT => 4, NUMBER => 5, PENDING => 6 };
-my @writer_names = ('has a transaction', 'ids left', 'next', 'slot', 'number', 'pending id');
+use constant { PC => 0, TRANSACTION => 1, IDS => 2, NEXT => 3, FIRST_NS => 4, NUMBER => 5, PENDING => 6 };
+my @writer_names = ('has a transaction', 'ids left', 'next', 'first_ns', 'number', 'pending id');
 use constant { READY => 0, PUBLISH => 1, PUBLISH_OLD => 2, EXCHANGE => 3, COMMIT => 4, PREPARE => 6 };
 
 # A prepared transaction: its lock in memory, and on disk.
 use constant { LOCK => 1, SAVED => 2, PREPARED_NUMBER => 3, PREPARED_ID => 4 };
-my @prepared_names = ('lock', 'saved', 'number', 'pending id');
+my @lock_names = ('lock', 'saved', 'number', 'pending id');
 
 # The reader: the statement's snapshot, and the smallest id of those that have completed
 # since; its watermark so far (0: none), and the snapshot that it takes itself.
-use constant { CALLS => 1, SNAPSHOT => 2, UNSEEN => 3, AT_EPOCH => 4, WATERMARK => 5, AT_GENERATION => 6, TAKEN => 7 };
-my @reader_names = ('calls left', 'snapshot', 'unseen id', 'epoch', 'watermark', 'generation', 'taken');
+use constant { CALLS => 1, SNAPSHOT => 2, UNSEEN => 3, AT_EPOCH => 4, WATERMARK => 5, AT_COUNT => 6, TAKEN => 7 };
+my @reader_names = ('calls left', 'snapshot', 'unseen id', 'epoch', 'watermark', 'prepared_count', 'taken');
 
 # The search at hand: not passed as arguments, because that would slow it down.
 my (%config, %protocol);
@@ -114,19 +117,19 @@ sub exchange
 sub generate
 {
 	my ($writer) = @_;
-	my ($pc, $next, $slot) = @v[ map { $writer + $_ } PC, NEXT, SLOT ];
+	my ($pc, $next, $first_ns) = @v[ map { $writer + $_ } PC, NEXT, FIRST_NS ];
 	my $publishes_first = $protocol{generate}[0] eq 'publish';
 
 	return exchange($writer, $next, 0) if $pc == EXCHANGE;
 	if ($pc == PUBLISH || $pc == PUBLISH_OLD)
 	{
 		my $goes_on = $publishes_first && $pc == PUBLISH;
-		return becomes($writer + SLOT, $next, $goes_on ? ($writer + PC, EXCHANGE) : ($writer + PC, READY, $writer + NEXT, 0));
+		return becomes($writer + FIRST_NS, $next, $goes_on ? ($writer + PC, EXCHANGE) : ($writer + PC, READY, $writer + NEXT, 0));
 	}
 	return unless $v[ $writer + IDS ];
 	foreach my $id (uniqnum(map { max($_ + $v[CLOCK_FROM], $v[LAST] + 1) } @{ $config{clock} }))
 	{
-		my $publishes = !$slot || $protocol{republishes} && $slot > $id;
+		my $publishes = !$first_ns || $protocol{republishes} && $first_ns > $id;
 		$publishes && $publishes_first
 		  ? becomes($writer + NEXT, $id, $writer + PC, PUBLISH)
 		  : exchange($writer, $id, $publishes);
@@ -158,14 +161,14 @@ sub end_transaction
 {
 	my ($writer, $sequence, $step, $number, @changes) = @_;
 	my $name = $protocol{$sequence}[$step];
-	my ($id, $slot) = @v[ $writer + PENDING, $writer + SLOT ];
+	my ($id, $first_ns) = @v[ $writer + PENDING, $writer + FIRST_NS ];
 	my $prepared = $prepared_of{$writer};
 
-	push @changes, $writer + SLOT, 0 if $name eq 'clear';
+	push @changes, $writer + FIRST_NS, 0 if $name eq 'clear';
 
-	# A mutation that has cleared the slot already still gets a value that would do.
-	push @changes, $prepared + LOCK, $slot || $id if $name eq 'lock';
-	push @changes, GENERATION, $v[GENERATION] + 1 if $name eq 'count';
+	# A mutation that has cleared the first_ns already still gets a value that would do.
+	push @changes, $prepared + LOCK, $first_ns || $id if $name eq 'lock';
+	push @changes, PREPARED_COUNT, $v[PREPARED_COUNT] + 1 if $name eq 'count';
 	push @changes, $prepared + PC, 1, $prepared + SAVED, $v[ $prepared + LOCK ],
 	  $prepared + PREPARED_NUMBER, $number, $prepared + PREPARED_ID, $id if $name eq 'prepare';
 
@@ -282,29 +285,29 @@ sub decide
 
 sub reader_steps
 {
-	my ($step, $watermark, $at_generation) = @v[ map { $reader + $_ } PC, WATERMARK, AT_GENERATION ];
-	my ($name, $slot) = @{ $read[$step] };
+	my ($step, $watermark, $at_count) = @v[ map { $reader + $_ } PC, WATERMARK, AT_COUNT ];
+	my ($name, $first_ns) = @{ $read[$step] };
 	my @after = ($reader + PC, $step + 1);
-	my @scanned = ($reader + AT_GENERATION, 0, $reader + PC, $read_at{note} + 1);
+	my @scanned = ($reader + AT_COUNT, 0, $reader + PC, $read_at{note} + 1);
 
 	return unless $v[ $reader + CALLS ];
 	push @after, $reader + SNAPSHOT, $v[COMPLETED] unless $v[ $reader + SNAPSHOT ];
 	return decide() if $name eq 'decide';
 	return becomes($reader + AT_EPOCH, $v[EPOCH], @after) if $name eq 'epoch';
 	return becomes($reader + TAKEN, $v[COMPLETED], @after) if $name eq 'snapshot';
-	return becomes($reader + WATERMARK, min_nonzero($watermark, $v[$slot]), @after) if $name eq 'slot';
-	return becomes($reader + AT_GENERATION, $v[GENERATION], @after) if $name eq 'generation';
-	return becomes($v[NONE_AS_OF] == $at_generation ? @scanned : @after) if $name eq 'compare';
+	return becomes($reader + WATERMARK, min_nonzero($watermark, $v[$first_ns]), @after) if $name eq 'first_ns';
+	return becomes($reader + AT_COUNT, $v[PREPARED_COUNT], @after) if $name eq 'prepared_count';
+	return becomes($v[PREPARED_ENDED] == $at_count ? @scanned : @after) if $name eq 'compare';
 	if ($name eq 'scan')
 	{
 		my @locks = grep { $_ } map { $v[ $_ + LOCK ] } @prepared;
 		return becomes(@locks ? ($reader + WATERMARK, min_nonzero($watermark, min(@locks)), @scanned) : @after);
 	}
-	return becomes(NONE_AS_OF, $protocol{notes_generation} eq 'read' ? $at_generation : $v[GENERATION], @scanned) if $name eq 'note';
+	return becomes(PREPARED_ENDED, $protocol{notes_count} eq 'read' ? $at_count : $v[PREPARED_COUNT], @scanned) if $name eq 'note';
 	foreach my $last (uniqnum(map { max($_ + $v[CLOCK_FROM], $v[LAST]) } @{ $config{clock} }))
 	{
-		my @raised = $protocol{raises} ? last_becomes($last) : ();
-		becomes(@raised, $reader + WATERMARK, min_nonzero($watermark, $last + 1), @after);
+		my @advanced = $protocol{advances} ? last_becomes($last) : ();
+		becomes(@advanced, $reader + WATERMARK, min_nonzero($watermark, $last + 1), @after);
 	}
 	return;
 }
@@ -328,13 +331,13 @@ sub restart_steps
 	return if $v[$restarted];
 	my $completed = $v[NEXT_NUMBER] - 1;
 	my @changes = (
-		$restarted, 1, LAST, 0, GENERATION, 1, NONE_AS_OF, $protocol{none_as_of},
+		$restarted, 1, LAST, 0, PREPARED_COUNT, 1, PREPARED_ENDED, $protocol{prepared_ended},
 		CLOCK_FROM, max($v[CLOCK_FROM], $v[LAST]),
 		map { ($_, 0) } @kept);
 	foreach my $writer (@writers)
 	{
 		my $begun = grep { $_ } @v[ map { $writer + $_ } PC, NUMBER, PENDING ];
-		push @changes, $writer + SLOT, 0;
+		push @changes, $writer + FIRST_NS, 0;
 		push @changes, without_transaction($writer) if $begun && $v[ $writer + TRANSACTION ];
 	}
 	foreach my $prepared (@prepared)
@@ -351,7 +354,7 @@ sub restart_steps
 # When there is nothing left to do, all is done and nothing holds the watermark back.
 sub check_end
 {
-	my @left = grep { $_ } map { @v[ $_ + TRANSACTION, $_ + SLOT, $_ + PC ] } @writers;
+	my @left = grep { $_ } map { @v[ $_ + TRANSACTION, $_ + FIRST_NS, $_ + PC ] } @writers;
 	push @left, grep { $_ } map { @v[ $_ + PC, $_ + LOCK ] } @prepared;
 	push @left, grep { $_ } @v[ $reader + PC, $reader + CALLS ];
 	return @left && breaks('nothing is left to do, and something holds the watermark back');
@@ -366,7 +369,7 @@ sub add_writer
 	my $writer = add_actor("writer $number", \@steps, \&writer_steps, \@writer_names, 1, $ids);
 	push @writers, $writer;
 	return unless $config{prepares};
-	$prepared_of{$writer} = add_actor("prepared by $number", [ 'none', @{ $protocol{finish} } ], \&finish_steps, \@prepared_names);
+	$prepared_of{$writer} = add_actor("prepared by $number", [ 'none', @{ $protocol{finish} } ], \&finish_steps, \@lock_names);
 	push @prepared, $prepared_of{$writer};
 	return;
 }
@@ -382,15 +385,15 @@ sub explore
 	@writers = @prepared = ();
 	%prepared_of = ();
 	new_model();
-	add_variables(\@shared_names, 0, 0, 1, $protocol{none_as_of}, 2, 1);
+	add_variables(\@shared_names, 0, 0, 1, $protocol{prepared_ended}, 2, 1);
 	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"]), add_variables(["kept $_: epoch"])) } 1, 2;
 
 	add_writer($_, $config{ids}[ $_ - 1 ]) foreach 1 .. @{ $config{ids} };
 
 	# The reader skips what never changes.
 	@read = grep { $config{reset} || $_ ne 'epoch' }
-	  grep { @prepared || !/^(generation|compare|scan|note)$/ } @{ $protocol{read} };
-	@read = map { $_ eq 'slots' ? map { [ 'slot', $_ + SLOT ] } @writers : [$_] } @read;
+	  grep { @prepared || !/^(prepared_count|compare|scan|note)$/ } @{ $protocol{read} };
+	@read = map { $_ eq 'first_ns' ? map { [ 'first_ns', $_ + FIRST_NS ] } @writers : [$_] } @read;
 	%read_at = (note => 0, map { $read[$_][0] => $_ } 0 .. $#read);
 	$reader = add_actor('reader', [ map { $_->[0] } @read ], \&reader_steps, \@reader_names, 2);
 
