@@ -1,8 +1,8 @@
 # Sixteen clients insert rows whose keys are made by default, from every source
 # and under both orders: no error, no key twice, and no memory that grows.
 #
-#   SECONDS_PER_SOURCE=n   half of it under each order; without
-#                          it two seconds a source, each under one of the orders
+#   SECONDS_PER_SOURCE=n   half of it under each order; without it two seconds a
+#                          source, each under one of the orders
 
 use strict;
 use warnings;
