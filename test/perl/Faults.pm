@@ -12,7 +12,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(start_faulty_node stop_faulty_node sources session_of outcome error_of reason
+our @EXPORT = qw(check_fault start_faulty_node stop_faulty_node sources session_of outcome error_of reason
   descriptors check_failing check_working);
 
 my $modules = getcwd() . '/test/modules';
@@ -208,6 +208,14 @@ sub check_working
 {
 	my ($session, $source, $name) = @_;
 	is(outcome($session, sprintf($count_distinct, "uuidv7_fast('$source')")), "value $drawn", $name);
+	return;
+}
+
+# check_failing() with a fault that inject_fault() brings.
+sub check_fault
+{
+	my ($node, $source, $name, $fault, $why) = @_;
+	check_failing($node, $name, source => $source, start => "inject_fault('$fault')", stop => "inject_fault('')", why => $why);
 	return;
 }
 

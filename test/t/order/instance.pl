@@ -43,6 +43,9 @@ else
 	is($node->safe_psql('postgres', "$instance; SELECT uuidv7_fast() IS NOT NULL"), 't', 'with preloading: works');
 }
 
+is($node->safe_psql('postgres', "SELECT largest_clock_lead < interval '1 min' FROM fast_uuid_stats() WHERE name = 'instance'"),
+	't', 'a new instance has not been ahead of the clock');
+
 # One backend: the scope changes from value to value, alone and in bulk.
 is( $node->safe_psql(
 		'postgres', q{

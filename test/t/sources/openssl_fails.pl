@@ -20,21 +20,9 @@ if (!grep { $_ eq 'openssl' } sources())
 	plan skip_all => 'this build is without OpenSSL';
 }
 
-sub check
-{
-	my ($name, $fault, $why) = @_;
-	check_failing(
-		$node, $name,
-		source => 'openssl',
-		start  => "inject_fault('$fault')",
-		stop   => "inject_fault('')",
-		why    => $why);
-	return;
-}
-
-check('RAND_bytes without a reason', 'rand 0', 'RAND_bytes failed with OpenSSL error code 0.');
-check('RAND_bytes', 'rand 2', 'RAND_bytes failed: error retrieving entropy.');
-check('no generator', 'rand none', 'RAND_bytes failed: unable to fetch drbg.');
+check_fault($node, 'openssl', 'RAND_bytes without a reason', 'rand 0', 'RAND_bytes failed with OpenSSL error code 0.');
+check_fault($node, 'openssl', 'RAND_bytes', 'rand 2', 'RAND_bytes failed: error retrieving entropy.');
+check_fault($node, 'openssl', 'no generator', 'rand none', 'RAND_bytes failed: unable to fetch drbg.');
 
 my $shown = "SELECT available, implementation, reason FROM fast_uuid_sources() WHERE name = 'openssl'";
 my $session = session_of($node);

@@ -23,29 +23,17 @@ my $pipe       = $node->basedir . '/pipe';
 mkfifo($pipe, 0600) or BAIL_OUT("could not make a pipe: $!");
 append_to_file($plain_file, join('', map { chr(32 + $_ % 95) } 1 .. 100_000));
 
-sub check
-{
-	my ($name, $fault, $why) = @_;
-	check_failing(
-		$node, $name,
-		source => 'urandom',
-		start  => "inject_fault('$fault')",
-		stop   => "inject_fault('')",
-		why    => $why);
-	return;
-}
-
-check('missing', "path $plain_file.missing", "Opening $device failed: No such file or directory.");
-check('a plain file', "path $plain_file", $no_device);
-check('a folder', 'path ' . $node->basedir, $no_device);
-check('a pipe', "path $pipe", $no_device);
-check('unreadable', 'open ' . EACCES, "Opening $device failed: Permission denied.");
-check('another device', 'path /dev/zero', "$device is not the kernel's random device.");
-check('an end', 'read end', "$device returned no data.");
-check('an input error', 'read ' . EIO, "Reading $device failed: Input/output error.");
-check('an input error after 3 bytes', 'read part', "Reading $device failed: Input/output error.");
-check('interrupted for ever', 'read ' . EINTR, "Reading $device failed: Interrupted system call.");
-check('no lookup of what was opened', 'fstat ' . EIO, "Looking up $device failed: Input/output error.");
+check_fault($node, 'urandom', 'missing', "path $plain_file.missing", "Opening $device failed: No such file or directory.");
+check_fault($node, 'urandom', 'a plain file', "path $plain_file", $no_device);
+check_fault($node, 'urandom', 'a folder', 'path ' . $node->basedir, $no_device);
+check_fault($node, 'urandom', 'a pipe', "path $pipe", $no_device);
+check_fault($node, 'urandom', 'unreadable', 'open ' . EACCES, "Opening $device failed: Permission denied.");
+check_fault($node, 'urandom', 'another device', 'path /dev/zero', "$device is not the kernel's random device.");
+check_fault($node, 'urandom', 'an end', 'read end', "$device returned no data.");
+check_fault($node, 'urandom', 'an input error', 'read ' . EIO, "Reading $device failed: Input/output error.");
+check_fault($node, 'urandom', 'an input error after 3 bytes', 'read part', "Reading $device failed: Input/output error.");
+check_fault($node, 'urandom', 'interrupted for ever', 'read ' . EINTR, "Reading $device failed: Interrupted system call.");
+check_fault($node, 'urandom', 'no lookup of what was opened', 'fstat ' . EIO, "Looking up $device failed: Input/output error.");
 
 # What is no fault.
 my $session = session_of($node, "SET fast_uuid.buffer_size = 4096; SELECT inject_fault('read short')");
