@@ -183,7 +183,7 @@ QUOTES = [
           whole(missed(NAIVE, 'rows committed'))),
          ('missed {}. [Design notes]', whole(missed('id < the watermark')))),
 
-    *_of('doc/recipes.md',
+    *_of('doc/guide.md',
          ('its id by `RETURNING` | {} % | {} % | {} % |', *failed('nothing more; its id by RETURNING', DEFAULT, IDENTITY, CORE_V4)),
          ('| reads that row again by its id | {} % | {} % | {} % |',
           *failed('reads that row again by its id', DEFAULT, IDENTITY, CORE_V4)),
@@ -238,7 +238,7 @@ QUOTES = [
 ]
 
 # In these each figure with a unit is a quote's, or has a reason here.
-COVERED = ['README.md', 'doc/performance.md', 'doc/faq.md', 'doc/recipes.md']
+COVERED = ['README.md', 'doc/performance.md', 'doc/faq.md', 'doc/guide.md']
 
 ALLOWED = [
     ('README.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
