@@ -216,14 +216,14 @@ QUOTES = [
          ('one of a million of version 4 takes {} MB, at {} %, of version 7 {} MB.',
           three(megabytes(versions('a million of version 4'))), whole(versions('a million of version 4', 'leaf density, %')),
           three(megabytes(versions('a million of version 7')))),
-         ('the first call adds {} kB to the private memory of a preloaded session, that of `uuidv7()` {} kB',
-          whole(first_memory(DEFAULT)), whole(first_memory(CORE_V7))),
          ('The first statement takes {} µs, because it loads the library, {} µs if the library is preloaded;',
           whole(first(DEFAULT, 'not preloaded')), whole(first(DEFAULT))),
          ('with `uuidv7()` {} µs. Connecting takes {} ms',
           whole(first(CORE_V7)), about(seconds(first(DEFAULT, metric='connect us')))),
          ('the index of the primary key takes {} MB instead of {} MB, and with version 4 ids {} MB.',
           *(three(megabytes(rows(key, 'index bytes'))) for key in (DEFAULT, IDENTITY, CORE_V4)))),
+
+    *_of('doc/operations.md', ('| memory of a session | {} kB after the first call', whole(first_memory(DEFAULT)))),
 
     *_of('doc/ordering.md',
          ('takes {} ns per UUID, so that {} sessions in it', about(bulk(ARRAY)), upward(bulk(ARRAY))),
@@ -247,6 +247,4 @@ ALLOWED = [
     ('doc/performance.md', '16 MB of memory', 'a million times 16 bytes'),
     ('doc/performance.md', 'after up to 5 ms', 'the delay that the experiment gives its writers'),
     ('doc/faq.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
-    ('doc/faq.md', 'some 600 bytes for each process slot: 90 kB with 100 connections', 'InFlight of PG_CACHE_LINE_SIZE, and 4 bytes for each of 128 kept watermarks, for each of MaxBackends'),
-    ('doc/faq.md', 'up to 4 kB', 'the default of fast_uuid.buffer_size'),
 ]

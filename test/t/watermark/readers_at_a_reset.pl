@@ -23,7 +23,7 @@ sub resets
 	my ($page) = @_;
 	return grep { /^SELECT fast_uuid_reset_ordering\(\);$/m } slurp_file($page) =~ /^```\w*\n(.*?)^```$/msg;
 }
-my @of_positions = resets('doc/ordering.md');
+my @of_positions = resets('doc/operations.md');
 is(scalar @of_positions, 1, 'a statement for positions');
 
 my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ outbox/ } examples('doc/guide.md');
