@@ -26,7 +26,7 @@ sub resets
 my @of_positions = resets('doc/operations.md');
 is(scalar @of_positions, 1, 'a statement for positions');
 
-my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ outbox/ } examples('doc/guide.md');
+my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ outbox/ } examples('doc/change-feeds.md');
 foreach my $database ('here', 'there', 'forgotten')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
