@@ -190,7 +190,7 @@ QUOTES = [
          ('of its tenant before, the same primary key | {} % |',
           *failed('reads the ten latest of its tenant before, primary key (tenant, id)', DEFAULT))),
 
-    *_of('doc/design-notes.md',
+    *_of('doc/internals/design-notes.md',
          ('| a reading, ns, in a loop outside the server | {} | {} |',
           three(clock('clock_gettime(CLOCK_REALTIME)', 'ns per reading')), three(clock('interpolated', 'ns per reading'))),
          ('| a generator that does nothing else, times the baseline | {} | {} |',

@@ -50,7 +50,7 @@ my @phrases = (
 
 # Only documents about the code speak of backends; users have sessions.
 my $script = qr{^(?:script/|test/mutants/run$)};
-my $about_code = qr{^doc/(internals|reliability|internals/.*)\.md$};
+my $about_code = qr{^doc/internals/};
 my @terms_for_users = ([ 'backends?', 'session' ]);
 
 sub pattern
