@@ -133,8 +133,6 @@ QUOTES = [
          ('| `nextval()` | {} | {} |', *times(NEXTVAL)),
          ('| `uuidv7()` of PostgreSQL 18 | {} | {} |', *times(CORE_V7)),
          ('| `gen_random_uuid()` | {} | {} |', *times(CORE_V4)),
-         ('A source named in the call costs about {} ns more than naming it in the setting',
-          whole(difference(values("uuidv7_fast('getrandom'): named in the call"), values(source('getrandom'))))),
          ('{} s for ten million in one statement, {} ms for one million.',
           about(seconds(growth(DEFAULT, 10000000))), whole(growth(DEFAULT, 1000000))),
          # Rows
