@@ -107,15 +107,13 @@ def _of(file, *quotes):
 
 QUOTES = [
     *_of('README.md',
-         ("in one statement take {} ms, of which {} ms are PostgreSQL's own", whole(values(DEFAULT)), whole(values(BASELINE))),
-         ("PostgreSQL 18's `uuidv7()` take {} ms.", whole(values(CORE_V7))),
-         ('four sources, allowlist | {} | {} |', whole(values(DEFAULT)), whole(rows(DEFAULT))),
-         ("the server's, usually OpenSSL | {} | {} |", whole(values(CORE_V7)), whole(rows(CORE_V7))),
-         ('| millisecond | no | the same | {} | |', whole(values('uuid_generate_v7() of pg_uuidv7'))),
-         ('the same as `uuidv7()` | {} | {} |', whole(values(CORE_V4)), whole(rows(CORE_V4))),
-         ('restarts and promotion | none | {} | {} |', whole(values(NEXTVAL)), whole(rows(IDENTITY))),
-         ('A statement that only generates takes {} % longer', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
-         ('generate {} % fewer UUIDs per second', whole(less(ratio(sessions(INSTANCE, 2), sessions(DEFAULT, 2)))))),
+         ('are inserted in {} s, {} times as fast as with `gen_random_uuid()`',
+          about(seconds(rows(DEFAULT))), about(ratio(rows(CORE_V4), rows(DEFAULT)))),
+         ('on request across sessions, restarts and promotion | {} | {} |', whole(values(DEFAULT)), whole(rows(DEFAULT))),
+         ('| 245 ns | per session | {} | {} |', whole(values(CORE_V7)), whole(rows(CORE_V7))),
+         ('| millisecond | no | {} | |', whole(values('uuid_generate_v7() of pg_uuidv7'))),
+         ('| `gen_random_uuid()` | none | no | {} | {} |', whole(values(CORE_V4)), whole(rows(CORE_V4))),
+         ('| across sessions, restarts and promotion | {} | {} |', whole(values(NEXTVAL)), whole(rows(IDENTITY)))),
 
     *_of('doc/performance.md',
          # One UUID
@@ -135,8 +133,6 @@ QUOTES = [
          ('| `nextval()` | {} | {} |', *times(NEXTVAL)),
          ('| `uuidv7()` of PostgreSQL 18 | {} | {} |', *times(CORE_V7)),
          ('| `gen_random_uuid()` | {} | {} |', *times(CORE_V4)),
-         ('which costs about {} ns more than naming it in the setting',
-          whole(difference(values("uuidv7_fast('getrandom'): named in the call"), values(source('getrandom'))))),
          ('{} s for ten million in one statement, {} ms for one million.',
           about(seconds(growth(DEFAULT, 10000000))), whole(growth(DEFAULT, 1000000))),
          # Rows
@@ -151,28 +147,23 @@ QUOTES = [
          ('its leaves are {} % full, those of `gen_random_uuid()` {} %.',
           whole(rows(DEFAULT, 'leaf density, %')), whole(rows(CORE_V4, 'leaf density, %'))),
          # First-call cost
-         ('a session takes {} times as long', three(first(DEFAULT, metric='times uuidv7(), from connecting on'))),
-         ('Connecting takes {} ms of that.', about(seconds(first(DEFAULT, metric='connect us')))),
-         ('alone takes {} µs against {} µs,', whole(first(DEFAULT)), whole(first(CORE_V7))),
+         ('of a session takes {} µs with the library preloaded, against {} µs with', whole(first(DEFAULT)), whole(first(CORE_V7))),
          ('a C function that does nothing takes {} µs.', whole(first(BASELINE))),
-         ('Without preloading the first statement takes {} µs,', whole(first(DEFAULT, 'not preloaded'))),
+         ('Without preloading it takes {} µs,', whole(first(DEFAULT, 'not preloaded'))),
+         ('Connecting takes {} ms besides', about(seconds(first(DEFAULT, metric='connect us')))),
          # Bulk
          ('`uuidv7_fast_array(1000000)` takes {} ns per UUID', about(bulk(ARRAY))),
          ('in a target list takes {} ns per row, of which {} are', about(bulk(SET)), about(bulk(EMPTY_SET))),
          # Several sessions
          ('two sessions on two processors generated {} times as many UUIDs as one',
           three(ratio(sessions(DEFAULT, 2), sessions(DEFAULT, 1)))),
-         ('a UUID takes {} times as long', three(values(INSTANCE, 'times uuidv7_fast()'))),
          ('generate {} million per second ({} to {} million in single rounds), under session order {} million.',
           tenths(millions(sessions(INSTANCE, 2))),
           *(tenths(millions((*sessions(INSTANCE, 2), column))) for column in ('min', 'max')),
           tenths(millions(sessions(DEFAULT, 2)))),
-         ('one session draws {} million numbers per second, two together {} million.',
-          tenths(millions(sessions(NEXTVAL, 1))), tenths(millions(sessions(NEXTVAL, 2)))),
          # The time in the UUID
          ('ahead of the clock, by {} s after ten million calls',
           about(millions(('clock lead', CORE_V7.name, 10000000, 'us')))),
-         ('256 ns at once, eight sets were {} ms ahead', whole(seconds(set_lead('sets in one target list, before')))),
          ('at once on these two processors, were ahead by {} µs at most', whole(set_lead('arrays in as many sessions'))),
          # Memory
          ('The first call adds {} kB to the private memory of a session that has preloaded the library, and a million further'
@@ -183,7 +174,7 @@ QUOTES = [
           whole(missed(NAIVE, 'rows committed'))),
          ('missed {}. [Design notes]', whole(missed('id < the watermark')))),
 
-    *_of('doc/recipes.md',
+    *_of('doc/guide.md',
          ('its id by `RETURNING` | {} % | {} % | {} % |', *failed('nothing more; its id by RETURNING', DEFAULT, IDENTITY, CORE_V4)),
          ('| reads that row again by its id | {} % | {} % | {} % |',
           *failed('reads that row again by its id', DEFAULT, IDENTITY, CORE_V4)),
@@ -197,7 +188,7 @@ QUOTES = [
          ('of its tenant before, the same primary key | {} % |',
           *failed('reads the ten latest of its tenant before, primary key (tenant, id)', DEFAULT))),
 
-    *_of('doc/design-notes.md',
+    *_of('doc/internals/design-notes.md',
          ('| a reading, ns, in a loop outside the server | {} | {} |',
           three(clock('clock_gettime(CLOCK_REALTIME)', 'ns per reading')), three(clock('interpolated', 'ns per reading'))),
          ('| a generator that does nothing else, times the baseline | {} | {} |',
@@ -217,38 +208,29 @@ QUOTES = [
           whole(versions('500,000 of version 4, then as many of version 7', 'leaf density, %'))),
          ('one of a million of version 4 takes {} MB, at {} %, of version 7 {} MB.',
           three(megabytes(versions('a million of version 4'))), whole(versions('a million of version 4', 'leaf density, %')),
-          three(megabytes(versions('a million of version 7')))),
-         ('the first call adds {} kB to the private memory of a preloaded session, that of `uuidv7()` {} kB',
-          whole(first_memory(DEFAULT)), whole(first_memory(CORE_V7))),
-         ('The first statement takes {} µs, because it loads the library, {} µs if the library is preloaded;',
-          whole(first(DEFAULT, 'not preloaded')), whole(first(DEFAULT))),
-         ('with `uuidv7()` {} µs. Connecting takes {} ms',
-          whole(first(CORE_V7)), about(seconds(first(DEFAULT, metric='connect us')))),
-         ('the index of the primary key takes {} MB instead of {} MB, and with version 4 ids {} MB.',
-          *(three(megabytes(rows(key, 'index bytes'))) for key in (DEFAULT, IDENTITY, CORE_V4)))),
+          three(megabytes(versions('a million of version 7'))))),
+
+    *_of('doc/operations.md', ('| memory of a session | {} kB after the first call', whole(first_memory(DEFAULT)))),
 
     *_of('doc/ordering.md',
-         ('takes {} ns per UUID, so that {} sessions in it', about(bulk(ARRAY)), upward(bulk(ARRAY))),
-         ('does nothing but generate takes {} % longer', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
-         ('together they generate {} million UUIDs per second, under `session` {} million.',
+         ('A statement that only generates takes {} % longer', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
+         ('together {} million UUIDs per second, under `session` {} million',
           tenths(millions(sessions(INSTANCE, 2))), tenths(millions(sessions(DEFAULT, 2)))),
-         ('generates takes {} % longer than under `instance`', whole(more(values(DURABLE, 'times instance order')))),
          ('two WAL flushes per second, of {} bytes per second',
           whole(('horizon', DURABLE.name, 2, 'WAL bytes per second')))),
+
+    *_of('doc/internals/ordering-proof.md',
+         ('takes {} ns per UUID, so that {} sessions in it', about(bulk(ARRAY)), upward(bulk(ARRAY)))),
 ]
 
 # In these each figure with a unit is a quote's, or has a reason here.
-COVERED = ['README.md', 'doc/performance.md', 'doc/faq.md', 'doc/recipes.md']
+COVERED = ['README.md', 'doc/performance.md', 'doc/faq.md', 'doc/guide.md']
 
 ALLOWED = [
     ('README.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
     ('doc/performance.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
     ('doc/performance.md', 'advances by 1 ns', 'the step of uuidv7_fast(), by its code'),
-    ('doc/performance.md', 'Fetched 4 kB at a time', 'the default of fast_uuid.buffer_size'),
-    ('doc/performance.md', 'a set reserved 256 ns at once', 'the design before'),
     ('doc/performance.md', '16 MB of memory', 'a million times 16 bytes'),
     ('doc/performance.md', 'after up to 5 ms', 'the delay that the experiment gives its writers'),
-    ('doc/faq.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
-    ('doc/faq.md', 'some 600 bytes for each process slot: 90 kB with 100 connections', 'InFlight of PG_CACHE_LINE_SIZE, and 4 bytes for each of 128 kept watermarks, for each of MaxBackends'),
-    ('doc/faq.md', 'up to 4 kB', 'the default of fast_uuid.buffer_size'),
+    ('doc/guide.md', '245 ns', "the step of uuidv7()'s 12 bits, by its code"),
 ]

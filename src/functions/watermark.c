@@ -1,7 +1,7 @@
 /*
  * watermark.c
  *	  The bound below which a statement sees every row that it ever could.
- *	  doc/ordering.md proves it.
+ *	  doc/internals/ordering-proof.md proves it.
  */
 #include "postgres.h"
 

@@ -1,7 +1,7 @@
 /*
  * instance.c
  *	  The order of all backends: last_ns, a 64-bit word in shared memory, is advanced by
- *	  compare-and-exchange.  doc/ordering.md says why that is enough.
+ *	  compare-and-exchange.  doc/internals/ordering-proof.md says why that is enough.
  */
 #include "postgres.h"
 

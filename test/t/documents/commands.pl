@@ -89,7 +89,7 @@ sub wrong_in
 		map { "no program has the option $_" } grep { $known !~ /(?<![\w-])$_(?![\w-])/ } map { /^(--[a-z][a-z-]*)/ } @quoted);
 }
 
-is(join("\n", wrong_in(read_page($_))), '', "$_: the commands work") foreach 'README.md', 'CONTRIBUTING.md', glob('doc/*.md');
+is(join("\n", wrong_in(read_page($_))), '', "$_: the commands work") foreach 'README.md', 'CONTRIBUTING.md', glob('doc/*.md doc/*/*.md');
 cmp_ok($count, '>', 30, "commands: $count");
 
 # What is wrong would be noticed.

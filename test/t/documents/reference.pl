@@ -15,16 +15,17 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 
 my $text = slurp_file('doc/reference.md');
-my %sections = $text =~ /^###? (\w+)\n(.*?)(?=^##|\z)/msg;
 my %documented;
-foreach my $section ('Generate', 'Convert', 'Order', 'Inspect')
+foreach my $section ($text =~ /^## Functions [^\n]*\n\n(.*?)(?=^## )/msg)
 {
-	my ($general) = $sections{$section} =~ /\A\s*(.*?)\n\n/s;
-	while ($sections{$section} =~ /^\| `((\w+)\((.*?)\))(?: → (?!table|row)([\w ]+\]?\[?\]?))?`(?: → (table|row))? \| (.*) \|$/mg)
+	my ($general, @entries) = split /^### /m, $section;
+	foreach my $entry (@entries)
 	{
-		$documented{"$2($3)"} = { returns => $4 // $5, text => "$general $6" };
+		my ($signature, $returns, $about) = $entry =~ /\A`(\w+\(.*?\)) → (.*?)`\n(.*)/s or die "no signature: $entry";
+		$documented{$signature} = { returns => $returns, text => "$general$about", about => $about };
 	}
 }
+my %columns_of = map { /^(\w+)\(/ ? ($1 => $documented{$_}{about}) : () } keys %documented;
 
 my @functions = split /\n/, $node->safe_psql('postgres', q{
 SELECT proname || '(' || CASE WHEN proargmodes IS NULL OR 'i' = ANY (proargmodes) THEN pg_get_function_arguments(p.oid) ELSE '' END || ')',
@@ -46,30 +47,28 @@ foreach my $function (@functions)
 	ok($row, "$signature is in the reference") or next;
 	is($row->{returns}, $returns, "$signature: what it returns");
 	like($row->{text}, { i => qr/`IMMUTABLE`/, s => qr/`STABLE`/, v => qr/`VOLATILE`/ }->{$volatility}, "$signature: volatility");
-	is($row->{text} =~ /PARALLEL RESTRICTED/ ? 'r' : 's', $parallel, "$signature: parallel safety");
+	is($row->{text} =~ /PARALLEL\s+RESTRICTED/ ? 'r' : 's', $parallel, "$signature: parallel safety");
 	is($row->{text} =~ /`STRICT`/ ? 't' : 'f', $strict, "$signature: NULL");
-	is($row->{text} =~ /Superusers by default/ ? 'f' : 't', $public, "$signature: who may call it");
+	is($row->{text} =~ /Superusers\s+by\s+default/ ? 'f' : 't', $public, "$signature: who may call it");
 }
 is_deeply([ keys %documented ], [], 'and no function is there that does not exist');
 
-# A column is in the table of its function, or in the sentence about it.
-my $columns = $text;
+# A column is in the entry of its function.
 foreach my $row (split /\n/, $node->safe_psql('postgres', q{
 SELECT proname, name FROM pg_proc, unnest(proargnames, proargmodes) AS argument (name, mode)
  WHERE pronamespace = 'public'::regnamespace AND mode = 'o'}))
 {
 	my ($function, $column) = split /\|/, $row;
-	my ($about) = $columns =~ /^(?:The columns|Those) of `$function\(\)`(.*?)(?=^Those of `fast_uuid|^##)/ms;
-	like($about, qr/`$column`/, "$function(): column $column");
+	like($columns_of{$function}, qr/`$column`/, "$function(): column $column");
 }
 
 my %words = (all => $node->safe_psql('postgres', q{SELECT string_agg(name, ', ') FROM fast_uuid_sources()}), empty => '', '`4kB`' => 4096);
-my %settings = $sections{Settings} =~ /^\| `fast_uuid\.(\w+)` \| (\w+ \| .*?) \|/mg;
+my %settings = map { /^`fast_uuid\.(\w+)`\n\nSet\s+by\s+(\w+)\.\s+Default:\s+(.*?)\.\s/ ? ($1 => [ $2, $3 ]) : () } split /^### /m, $text;
 foreach my $row (split /\n/, $node->safe_psql('postgres', q{
 SELECT substr(name, 11), context, boot_val FROM pg_settings WHERE name LIKE 'fast\_uuid.%'}))
 {
 	my ($name, $context, $default) = split /\|/, $row;
-	my ($who, $documented) = split / \| /, delete $settings{$name} // '';
+	my ($who, $documented) = @{ delete $settings{$name} // [ '', '' ] };
 	is($who, $context eq 'user' ? 'everybody' : 'superusers', "fast_uuid.$name: who may set it");
 	if ($name eq 'source')
 	{

@@ -50,7 +50,7 @@ my @phrases = (
 
 # Only documents about the code speak of backends; users have sessions.
 my $script = qr{^(?:script/|test/mutants/run$)};
-my $about_code = qr{^doc/(internals|reliability)\.md$};
+my $about_code = qr{^doc/internals/};
 my @terms_for_users = ([ 'backends?', 'session' ]);
 
 sub pattern
@@ -102,7 +102,7 @@ sub seen
 }
 
 my %kinds = (
-	'documents' => [ glob('*.md doc/*.md') ],
+	'documents' => [ glob('*.md doc/*.md doc/*/*.md') ],
 	'the report and its plots' => [ glob('bench/results/*.md bench/results/*.svg bench/results/*.csv') ],
 	'messages and descriptions in the library' => [ glob('src/*.[ch] src/*/*.[ch]') ],
 	'names and comments in SQL' => [ glob('sql/*.sql') ],

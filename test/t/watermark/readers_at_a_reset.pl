@@ -23,10 +23,10 @@ sub resets
 	my ($page) = @_;
 	return grep { /^SELECT fast_uuid_reset_ordering\(\);$/m } slurp_file($page) =~ /^```\w*\n(.*?)^```$/msg;
 }
-my @of_positions = resets('doc/ordering.md');
+my @of_positions = resets('doc/operations.md');
 is(scalar @of_positions, 1, 'a statement for positions');
 
-my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ outbox/ } examples('doc/recipes.md');
+my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ outbox/ } examples('doc/change-feeds.md');
 foreach my $database ('here', 'there', 'forgotten')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
