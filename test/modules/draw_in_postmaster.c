@@ -19,15 +19,18 @@ static void
 draw(void)
 {
 	static const char *const sources[] = {"openssl", "getrandom", "urandom", "xorshift128+"};
-	PGFunction	uuidv7_fast = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_from", true, NULL);
+	PGFunction	one = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_from", true, NULL);
+	PGFunction	array = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_array", true, NULL);
 	MemoryContext caller = CurrentMemoryContext;
 
 	if (next_shmem_startup_hook)
 		next_shmem_startup_hook();
-	for (int i = 0; i < (int) lengthof(sources); i++)
+	for (int i = 0; i < 2 * (int) lengthof(sources); i++)
 	{
+		Datum		source = CStringGetTextDatum(sources[i / 2]);
+
 		PG_TRY();
-		(void) DirectFunctionCall1(uuidv7_fast, CStringGetTextDatum(sources[i]));
+		(void) (i % 2 == 0 ? DirectFunctionCall1(one, source) : DirectFunctionCall2(array, Int32GetDatum(3), source));
 		PG_CATCH();
 		MemoryContextSwitchTo(caller);
 		EmitErrorReport();
