@@ -63,6 +63,11 @@ all .DEFAULT:
 else
 include $(PGXS)
 
+# With several servers, which one it is.
+all: which-server
+which-server: $(shlib)
+	@echo "fast_uuid for PostgreSQL $(VERSION) ($$(command -v $(PG_CONFIG)))"
+
 $(OBJS) $(OBJS:.o=.bc): $(OUR_HEADERS) Makefile $(SERVER_STAMP) $(LIBRARY_STAMP)
 
 # make compares times alone.  So the server that was built for, and the flags, are kept
@@ -136,5 +141,5 @@ benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
 $(BENCH_PROGRAMS): %: %.c $(OUR_HEADERS) $(wildcard bench/*.h) $(SERVER_STAMP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -o $@ $<
 
-.PHONY: always server-headers openssl-headers warnings unit prove perl-modules test-modules installed benchmark
+.PHONY: always which-server server-headers openssl-headers warnings unit prove perl-modules test-modules installed benchmark
 endif
