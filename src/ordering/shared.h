@@ -18,7 +18,8 @@
 #define FUUID_SHARED_LAYOUT 1
 
 /*
- * Memory order.  By port/atomics.h, an atomic read-and-write operation is a full barrier.
+ * Memory order.  An atomic read-and-write operation acquires and releases; that it is a
+ * full barrier, as port/atomics.h says, is not relied on.
  *
  * Generating: a backend writes its first_ns, then exchanges last_ns.  The watermark reads
  * last_ns, and after a full barrier each first_ns.  So for a UUID up to that last_ns it
@@ -32,7 +33,7 @@
  * becomes 0.  The watermark reads first_ns, "prepared" and the locks, with full barriers
  * in between.  So it finds among the locks what is no longer in first_ns.
  *
- * Reset: changes epoch, then last_ns, then epoch, each with a full barrier.  A backend
+ * Reset: changes epoch, then last_ns, then epoch, each by such an operation.  A backend
  * reads last_ns, and after a read barrier epoch: if it sees last_ns reset, it sees epoch
  * changed.
  */
