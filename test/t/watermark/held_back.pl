@@ -22,6 +22,7 @@ CREATE EXTENSION fast_uuid;
 CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
 });
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $callback = getcwd() . '/test/modules/xact_callback';
 
 # The backend ends after the client.
 sub end_session
@@ -115,11 +116,28 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 {
 	my $session = session();
 	my $id      = in_transaction($session, 'SELECT uuidv7_fast()');
-	$session->query_safe("LOAD '" . getcwd() . "/test/modules/throw_at_exit'");
+	$session->query_safe("LOAD '$callback'");
 	cmp_ok(watermark(), 'le', $id, "another library's abort callback fails: the watermark is held back");
 	end_session($session);
-	like(slurp_file($node->logfile), qr/throw_at_exit/, '... it does so as the process ends');
+	like(slurp_file($node->logfile), qr/raised at exit/, '... it does so as the process ends');
 	cmp_ok(watermark(), 'gt', $id, '... and nothing holds the watermark back any more');
+}
+
+# What another library generates after a commit is in no transaction: it holds nothing
+# back, and durable order, which reads the catalogs, refuses it.
+{
+	$node->safe_psql('postgres', "CREATE FUNCTION $_ LANGUAGE c AS '$callback'")
+	  foreach 'generate_after_commit() RETURNS bool', 'generated_after_commit() RETURNS text';
+	my $session = session();
+	$session->query_safe("$instance; SELECT uuidv7_fast()");
+	$session->query_safe('SELECT generate_after_commit()');
+	is(stats('held_back_by IS NULL'), 't', 'generated after a commit: nothing is held back');
+	is($session->query_safe('SELECT generated_after_commit()'), 'generated', '... though a UUID was');
+	$session->query_safe("SET fast_uuid.ordering = 'durable'; SELECT generate_after_commit()");
+	is($session->query_safe('SELECT generated_after_commit()'),
+		$version >= 170000 ? 'ordering "durable" requires a transaction' : 'ordering "durable" requires PostgreSQL 17 or later',
+		'durable order after a commit: an error');
+	end_session($session);
 }
 
 # What cannot insert here does not: a transaction of another database, or one that has

@@ -1,0 +1,77 @@
+/*
+ * xact_callback.c
+ *	  Another library's callback at the end of a transaction: raises an error as the process
+ *	  ends, before the callbacks of the libraries that were there earlier; and generates,
+ *	  if it is told to, after a commit, where there is no transaction.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "fmgr.h"
+#include "storage/ipc.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+PG_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
+
+PG_FUNCTION_INFO_V1(generate_after_commit);
+PG_FUNCTION_INFO_V1(generated_after_commit);
+
+static PGFunction uuidv7_fast = NULL;
+static char message[256];
+
+/*
+ * generate_after_commit() returns boolean: of the transaction that calls it
+ */
+Datum
+generate_after_commit(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	uuidv7_fast = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast", true, NULL);
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * generated_after_commit() returns text: "generated", or the error
+ */
+Datum
+generated_after_commit(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	PG_RETURN_TEXT_P(cstring_to_text(message));
+}
+
+static void
+generate(void)
+{
+	MemoryContext caller = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		(void) DirectFunctionCall1(uuidv7_fast, (Datum) 0);
+		strlcpy(message, "generated", sizeof(message));
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller);
+		strlcpy(message, CopyErrorData()->message, sizeof(message));
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	uuidv7_fast = NULL;
+}
+
+static void
+callback(XactEvent event, void *arg pg_attribute_unused())
+{
+	if (event == XACT_EVENT_ABORT && proc_exit_inprogress)
+		elog(ERROR, "raised at exit");
+	if (event == XACT_EVENT_COMMIT && uuidv7_fast != NULL)
+		generate();
+}
+
+void
+_PG_init(void)
+{
+	RegisterXactCallback(callback, NULL);
+}
