@@ -129,7 +129,9 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 	$node->safe_psql('postgres', "CREATE FUNCTION $_ LANGUAGE c AS '$callback'")
 	  foreach 'generate_after_commit() RETURNS bool', 'generated_after_commit() RETURNS text';
 	my $session = session();
-	$session->query_safe("$instance; SELECT uuidv7_fast()");
+
+	# The callback that was registered first is called last.
+	$session->query_safe("LOAD '$callback'; $instance; SELECT uuidv7_fast()");
 	$session->query_safe('SELECT generate_after_commit()');
 	is(stats('held_back_by IS NULL'), 't', 'generated after a commit: nothing is held back');
 	is($session->query_safe('SELECT generated_after_commit()'), 'generated', '... though a UUID was');
