@@ -65,8 +65,8 @@ include $(PGXS)
 
 # With several servers, which one it is.
 all: which-server
-which-server: $(shlib)
-	@echo "fast_uuid for PostgreSQL $(VERSION) ($$(command -v $(PG_CONFIG)))"
+which-server: all-lib $(if $(filter yes,$(with_llvm)),$(OBJS:.o=.bc))
+	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo "fast_uuid for PostgreSQL $(VERSION) ($$(command -v $(PG_CONFIG)))")
 
 $(OBJS) $(OBJS:.o=.bc): $(OUR_HEADERS) Makefile $(SERVER_STAMP) $(LIBRARY_STAMP)
 

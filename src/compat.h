@@ -50,6 +50,13 @@
 #define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
 #endif
 
+/* Has this transaction given the relation another file?  Durable order needs 17. */
+#if PG_VERSION_NUM >= 170000
+#define FUUID_IS_REWRITTEN(relation) ((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#else
+#define FUUID_IS_REWRITTEN(relation) false
+#endif
+
 /* The number of this process in ProcGlobal, which 17 moved. */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_MY_PROC_NUMBER	((uint32) MyProcNumber)

@@ -121,7 +121,7 @@ ns_of(HorizonValue value)
 }
 
 static void
-write_horizon(const Horizon *horizon, uint64 ns)
+write_horizon(Horizon *horizon, uint64 ns)
 {
 	HorizonValue value = {ns / FUUID_NS_PER_US, fuuid_shared->life};
 
@@ -143,10 +143,8 @@ must_begin_after(HorizonValue value)
  * of setval() need not be a superuser, and the instance would begin after that horizon.
  */
 static void
-require_near_clock(const Horizon *horizon, HorizonValue value)
+require_near_clock(Horizon *horizon, HorizonValue value, uint64 clock_ns)
 {
-	uint64		clock_ns = fuuid_clock_read();
-
 	if (value.life != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
 		return;
 
@@ -174,6 +172,7 @@ require_near_clock(const Horizon *horizon, HorizonValue value)
 static bool
 move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 {
+	uint64		clock_ns = fuuid_clock_read();	/* not with the page locked: it can fail */
 	Horizon		horizon;
 	HorizonValue found;
 	uint64		horizon_ns;
@@ -190,7 +189,7 @@ move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 	horizon_ns = ns_of(found);
 	begin_after = must_begin_after(found) && horizon_ns >= last_ns;
 	if (begin_after)
-		require_near_clock(&horizon, found);
+		require_near_clock(&horizon, found, clock_ns);
 	if (Max(last_ns, horizon_ns) > FUUID_CLOCK_END_NS - 1 - REACH_NS)
 	{
 		fuuid_horizon_unlock(&horizon);

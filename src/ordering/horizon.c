@@ -53,19 +53,31 @@ fuuid_horizon_find(void)
 }
 
 /*
- * The only tuple of a sequence, in its page.  Raises an error for any other page.
+ * Raise an error if a locked page is not a sequence's.  It is unlocked before, because a
+ * client that does not read the message would keep the lock.
+ */
+static void
+require_sequence_page(Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+
+	if (PageGetSpecialSize(page) == MAXALIGN(sizeof(uint32)) &&
+		*(uint32 *) PageGetSpecialPointer(page) == SEQUENCE_MAGIC)
+		return;
+	UnlockReleaseBuffer(buffer);
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("bad magic number in sequence \"%s\"", FUUID_HORIZON_NAME)));
+}
+
+/*
+ * The only tuple of a sequence, in its page.
  */
 static Form_pg_sequence_data
 sequence_data(Page page)
 {
-	char	   *tuple;
+	char	   *tuple = (char *) PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
 
-	if (PageGetSpecialSize(page) != MAXALIGN(sizeof(uint32)) ||
-		*(uint32 *) PageGetSpecialPointer(page) != SEQUENCE_MAGIC)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("bad magic number in sequence \"%s\"", FUUID_HORIZON_NAME)));
-	tuple = (char *) PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
 	return (Form_pg_sequence_data) (tuple + ((HeapTupleHeader) tuple)->t_hoff);
 }
 
@@ -101,6 +113,7 @@ fuuid_horizon_peek(Oid sequence)
 	{
 		horizon.buffer = ReadBuffer(horizon.sequence, 0);
 		LockBuffer(horizon.buffer, BUFFER_LOCK_SHARE);
+		require_sequence_page(horizon.buffer);
 		value = fuuid_horizon_read(&horizon);
 		UnlockReleaseBuffer(horizon.buffer);
 	}
@@ -128,16 +141,26 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
 				 errmsg("sequence \"%s\" is unlogged", FUUID_HORIZON_NAME),
 				 errdetail("A crash would reset the horizon of ordering \"durable\"."),
 				 errhint("Use ALTER SEQUENCE ... SET LOGGED.")));
+	if (FUUID_IS_REWRITTEN(horizon->sequence))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" was altered in this transaction", FUUID_HORIZON_NAME),
+				 errdetail("A rollback would set back the horizon of ordering \"durable\"."),
+				 errhint("Commit the transaction first.")));
 
+	/* Memory may run out here, and must not with the page locked. */
+	horizon->record = GenericXLogStart(horizon->sequence);
 	horizon->buffer = ReadBuffer(horizon->sequence, 0);
 	if (wait)
 		LockBuffer(horizon->buffer, BUFFER_LOCK_EXCLUSIVE);
 	else if (!ConditionalLockBuffer(horizon->buffer))
 	{
+		GenericXLogAbort(horizon->record);
 		ReleaseBuffer(horizon->buffer);
 		relation_close(horizon->sequence, RowExclusiveLock);
 		return false;
 	}
+	require_sequence_page(horizon->buffer);
 	return true;
 }
 
@@ -145,23 +168,25 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
  * Set the horizon, and return when a crash cannot lose it any more.
  */
 void
-fuuid_horizon_write(const Horizon *horizon, HorizonValue value)
+fuuid_horizon_write(Horizon *horizon, HorizonValue value)
 {
-	GenericXLogState *state = GenericXLogStart(horizon->sequence);
-	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(state, horizon->buffer, 0));
+	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(horizon->record, horizon->buffer, 0));
 	XLogRecPtr	written;
 
 	data->last_value = value.us;
 	data->log_cnt = value.life;
 	data->is_called = true;
-	written = GenericXLogFinish(state);
+	written = GenericXLogFinish(horizon->record);
+	horizon->record = NULL;
 	FUUID_TEST_POINT("horizon_written");
 	XLogFlush(written);
 }
 
 void
-fuuid_horizon_unlock(const Horizon *horizon)
+fuuid_horizon_unlock(Horizon *horizon)
 {
+	if (horizon->record != NULL)
+		GenericXLogAbort(horizon->record);
 	UnlockReleaseBuffer(horizon->buffer);
 	relation_close(horizon->sequence, RowExclusiveLock);
 }

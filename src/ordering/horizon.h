@@ -10,11 +10,12 @@
 
 #define FUUID_HORIZON_NAME "fast_uuid_horizon"
 
-/* The sequence, opened and its page locked. */
+/* The sequence, opened and locked. */
 typedef struct Horizon
 {
 	Relation	sequence;
 	Buffer		buffer;
+	struct GenericXLogState *record;	/* for the WAL; NULL once it is written */
 } Horizon;
 
 /* What the sequence holds. */
@@ -28,7 +29,7 @@ extern Oid	fuuid_horizon_find(void);
 extern HorizonValue fuuid_horizon_peek(Oid sequence);
 extern bool fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait);
 extern HorizonValue fuuid_horizon_read(const Horizon *horizon);
-extern void fuuid_horizon_write(const Horizon *horizon, HorizonValue value);
-extern void fuuid_horizon_unlock(const Horizon *horizon);
+extern void fuuid_horizon_write(Horizon *horizon, HorizonValue value);
+extern void fuuid_horizon_unlock(Horizon *horizon);
 
 #endif							/* FUUID_HORIZON_H */

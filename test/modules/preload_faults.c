@@ -13,6 +13,8 @@
  *	  rand none		RAND_bytes finds no generator, as with a FIPS provider that
  *					cannot be loaded: what fails is OpenSSL itself
  *
+ *	  malloc N		requests of N bytes or more find no memory
+ *
  *	  faults.c sets it in a living session; it is for that process.
  */
 #ifndef _GNU_SOURCE
@@ -97,6 +99,21 @@ fails(const char *call)
 		return false;
 	errno = error;
 	return true;
+}
+
+extern void *__libc_malloc(size_t size);
+
+void *
+malloc(size_t size)
+{
+	int			limit = fault_number(injected_fault(), "malloc");
+
+	if (limit > 0 && size >= (size_t) limit)
+	{
+		errno = ENOMEM;
+		return NULL;
+	}
+	return __libc_malloc(size);
 }
 
 static const char *

@@ -119,6 +119,15 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	exceed('logged again', ids('SELECT uuidv7_fast()'));
 }
 
+# A transaction that has altered the sequence: its rollback would take back what is written.
+{
+	local $database = 'other';
+	my $alter = 'ALTER SEQUENCE fast_uuid_horizon CACHE 1';
+	my $altered = qr/ERROR:  55000: sequence "fast_uuid_horizon" was altered in this transaction\n.*HINT:  Commit/s;
+	refused("BEGIN; $alter; SELECT $_", $altered, "after ALTER SEQUENCE, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()', 'fast_uuid_reset_ordering()';
+	exceed('after ALTER SEQUENCE, rolled back to a savepoint', ids("BEGIN; SAVEPOINT a; $alter; ROLLBACK TO a; SELECT uuidv7_fast(); COMMIT"));
+}
+
 # A sequence whose page is damaged.
 {
 	local $database = 'other';

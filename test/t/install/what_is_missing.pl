@@ -17,7 +17,7 @@ command_fails_like([ 'make', 'PG_CONFIG=false', 'install' ],
 
 # What was built for, where there are several.
 my ($of_server) = (run_command([ $pg_config_of_server, '--version' ]))[0] =~ /PostgreSQL (\S+)/;
-command_like([ 'make', '-s', 'which-server', 'OBJS=', 'shlib=', "PG_CONFIG=$pg_config_of_server" ],
+command_like([ 'make', 'which-server', 'OBJS=', 'shlib=', "PG_CONFIG=$pg_config_of_server" ],
 	qr{^fast_uuid for PostgreSQL \Q$of_server\E \(/.*pg_config\)$}m, 'make ends with the server that it built for');
 
 # A pg_config without the server's headers: with the makefiles of PGXS, as

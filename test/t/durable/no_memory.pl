@@ -1,0 +1,63 @@
+# Memory that runs out under durable order: an error then, that has done nothing, and that
+# keeps no lock while a client does not read it.
+
+use strict;
+use warnings;
+
+use Cwd qw(getcwd);
+use IO::Handle;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use Faults;
+use RawSession;
+use Watchdog;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my $node = start_faulty_node('no_memory', preload => 1);
+if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
+{
+	$node->stop;
+	plan skip_all => 'durable order needs PostgreSQL 17';
+}
+
+# The record that goes to the WAL takes more memory than all else.
+my $no_memory = "SELECT inject_fault('malloc 65536')";
+my $durable   = "SET fast_uuid.ordering = 'durable'; SET fast_uuid.max_clock_lead = '1 h'";
+
+# Ten minutes ahead of the clock, which a reset would give up.
+my $session = RawSession->start($node, $durable, "SELECT fast_uuid_observe(uuidv7_fast_max(clock_timestamp() + interval '10 min'))");
+my $latest  = $session->query_safe('SELECT uuidv7_fast()');
+my $horizon = "SELECT horizon FROM fast_uuid_stats() WHERE name = 'durable'";
+my $before  = $session->query_safe($horizon);
+$session->query_safe($no_memory);
+like($session->outcome('SELECT fast_uuid_reset_ordering()'), qr/^53200/, 'a reset without memory: an error');
+$session->query_safe("SELECT inject_fault('')");
+is($session->query_safe($horizon), $before, 'the horizon is where it was');
+cmp_ok($session->query_safe('SELECT uuidv7_fast()'), 'gt', $latest, 'and the order goes on');
+$session->query_safe('SELECT fast_uuid_reset_ordering()');
+cmp_ok($session->query_safe('SELECT uuidv7_fast()'), 'lt', $latest, 'with memory it is given up');
+$session->quit;
+{
+	local $ENV{LD_PRELOAD} = getcwd() . '/test/modules/preload_faults.so';
+	$node->restart;
+}
+
+# Each call finds a horizon to begin after, and has no memory to move it.
+my $deaf = RawSession->start($node, $durable, $no_memory);
+my $pid  = $deaf->query_safe('SELECT pg_backend_pid()');
+my $call = 'SELECT uuidv7_fast()';
+like($deaf->outcome($call), qr/^53200/, 'a UUID without memory for its horizon: an error');
+$deaf->{socket}->print(('Q' . pack('N', 5 + length $call) . "$call\0") x 5000);
+$deaf->{socket}->flush;
+wait_until('the server waits for the client',
+	sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid") eq 'ClientWrite' });
+my $other = RawSession->start($node, $durable);
+like(within($node, 'a client that does not read', sub { $other->outcome($call) }), qr/^value /, 'a client that does not read the error: others get their UUID');
+$_->quit foreach $other, $deaf;
+
+stop_faulty_node($node);
+done_testing();
