@@ -49,7 +49,7 @@ read_arguments()
 	while [ $# -gt 0 ]; do
 		option=${1%%=*}
 		known=$(printf '%s\n' "${declared[@]}" | grep -Ex -m 1 -- "$(sed 's/[^A-Za-z0-9-]/\\&/g' <<<"$option")(=.*)?" || true)
-		if [ "$1" = --help ]; then
+		if [ "$1" = --help ] || [ "$1" = -h ]; then
 			usage 0
 		elif [[ $1 != -* ]]; then
 			[ -n "$1" ] && printf '%s\n' "${declared[@]}" | grep -qFx -e "$1" -e ... || refuse "unknown: \"$1\""

@@ -10,8 +10,12 @@ trap '[ $? -gt 128 ] || { echo "$this_script: failed: $BASH_COMMAND" >&2; told=y
 # What other programs say is read here, in one language.
 export LC_ALL=C.UTF-8
 
-# With this, "cd" looks elsewhere first, and prints where it went.
-unset CDPATH
+# With the first, "cd" looks elsewhere first, and prints where it went; with the second
+# programs take no options after words; the others are for another server than ours.
+unset CDPATH POSIXLY_CORRECT
+for name in "${!PG@}"; do
+	[[ $name = PG_* ]] || unset "$name"
+done
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 jobs=$(nproc)
@@ -156,5 +160,11 @@ with_server()
 	while read -r option; do
 		options+=(-o "$option")
 	done <<<"$settings"
-	{ as_user pg_virtualenv -v "$version" "${options[@]}" bash -c 'exec "$@" >&3 3>&-' bash "$@" >/dev/null; } 3>&1
+	{ as_user pg_virtualenv -v "$version" "${options[@]}" bash -c 'exec "$@" >&3 2>&4 3>&- 4>&-' bash "$@" \
+		>/dev/null 2>"$work/virtualenv"; } 3>&1 4>&2 || {
+		# Not reached after an interrupt, when pg_virtualenv misses what is gone.
+		set -- $?
+		cat "$work/virtualenv" >&2
+		return "$1"
+	}
 }

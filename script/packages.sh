@@ -249,6 +249,6 @@ tell_of_server()
 	if [ -n "$server_installed" ] && is_installed "postgresql-$server_installed" &&
 		[ -z "$(pg_lsclusters -h 2>/dev/null | grep "^$server_installed " || true)" ]; then
 		printf '%s\n' "" "The package postgresql-$server_installed is installed, but has no server of its own yet." \
-			"To have one: sudo pg_createcluster $server_installed main --start"
+			"To have one: $([ "$(id -u)" = 0 ] || echo "sudo ")pg_createcluster --locale C.UTF-8 $server_installed main --start"
 	fi
 }
