@@ -145,7 +145,7 @@ fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("sequence \"%s\" was altered in this transaction", FUUID_HORIZON_NAME),
-				 errdetail("A rollback would set back the horizon of ordering \"durable\"."),
+				 errdetail("A rollback would also undo the horizon that is written to it."),
 				 errhint("Commit the transaction first.")));
 
 	/* Memory may run out here, and must not with the page locked. */
