@@ -123,7 +123,8 @@ fuuid_horizon_peek(Oid sequence)
 
 /*
  * Open the sequence and lock its page against all others.  Returns false if it has been
- * dropped or, without "wait", is locked.  Raises an error if it is unlogged.
+ * dropped or, without "wait", is locked.  Raises an error if it is unlogged, was altered
+ * in this transaction, or its page is not a sequence's.
  */
 bool
 fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
