@@ -35,8 +35,8 @@ my $generate = 'SELECT uuidv7_fast()';
 my $array    = 'SELECT cardinality(uuidv7_fast_array(1000))';
 my $set      = 'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000) AS id) AS made';
 
-# Two resets go on, of sessions that stand still in the middle: nobody waits for them.
-$holder->query_safe('SELECT hold_reset(true)') foreach 1 .. 2;
+# Three resets go on, of sessions that stand still in the middle: nobody waits for them.
+$holder->query_safe('SELECT hold_reset(true)') foreach 1 .. 3;
 foreach my $ordering ('session', 'instance', $durable ? 'durable' : ())
 {
 	foreach my $statement ($generate, $array, $set, $observe, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()', 'SELECT count(*) FROM fast_uuid_stats()')
@@ -48,7 +48,7 @@ foreach my $ordering ('session', 'instance', $durable ? 'durable' : ())
 		$session->quit;
 	}
 }
-$holder->query_safe('SELECT hold_reset(false)') foreach 1 .. 2;
+$holder->query_safe('SELECT hold_reset(false)') foreach 1 .. 3;
 $holder->quit;
 $node->stop;
 
@@ -64,8 +64,11 @@ SKIP:
 	my $latest = $node->safe_psql('postgres', $generate);
 
 	# A session of the server's next life, and its process, that wait for the clock.  If
-	# it is to be cancelled, another one has begun to wait before, and goes on with that.
+	# it is to be cancelled, another one has begun to wait before, and goes on with that;
+	# the horizon is as far ahead as is waited for, in one go.
 	# A machine that is slow enough may miss both, and looks at another life.
+	# In each life the horizon moves ahead by a second.
+	my $lives   = 0;
 	my $waiting = sub {
 		my ($cancel) = @_;
 		foreach (1 .. 10)
@@ -73,7 +76,7 @@ SKIP:
 			$node->stop;
 			unlink $node->basedir . '/clock';
 			$clock = KnownClock->new($node);
-			$clock->put(1_800_000_000_000_000_000);
+			$clock->put(1_800_000_000_000_000_000 + $lives++ * 1_000_000_000 - ($cancel ? 995_000_000 : 0));
 			my @sessions = map { RawSession->start($node) } 1 .. ($cancel ? 2 : 1);
 			my @pids     = map { $_->query('SELECT pg_backend_pid()') } @sessions;
 			foreach my $n (0 .. $#sessions)
