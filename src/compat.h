@@ -43,17 +43,12 @@
 #define FUUID_SEGMENT_INIT_ARGS	void *segment
 #endif
 
-/* The schema of an extension.  Before 17, without durable order, nothing needs it. */
+/* Durable order needs 17: the extension's schema; has this transaction altered the sequence? */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_EXTENSION_SCHEMA(extension) get_extension_schema(extension)
-#else
-#define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
-#endif
-
-/* Has this transaction given the relation another file?  Durable order needs 17. */
-#if PG_VERSION_NUM >= 170000
 #define FUUID_IS_REWRITTEN(relation) ((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
 #else
+#define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
 #define FUUID_IS_REWRITTEN(relation) false
 #endif
 
