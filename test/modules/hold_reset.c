@@ -11,11 +11,14 @@
 #include "ordering/shared.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "utils/builtins.h"
+#include "utils/wait_event.h"
 
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(hold_reset);
 PG_FUNCTION_INFO_V1(reset_words);
+PG_FUNCTION_INFO_V1(lock_name);
 PG_FUNCTION_INFO_V1(make_layout);
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
@@ -69,6 +72,15 @@ reset_words(PG_FUNCTION_ARGS pg_attribute_unused())
 		elog(ERROR, "no reset goes on");
 	pg_atomic_exchange_u64(&shared()->last_ns, FUUID_RESETS_BEGUN(epoch));
 	PG_RETURN_BOOL(true);
+}
+
+/*
+ * lock_name() returns text: of the watermark's history, as a wait event shows it
+ */
+Datum
+lock_name(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	PG_RETURN_TEXT_P(cstring_to_text(GetLWLockIdentifier(PG_WAIT_LWLOCK, shared()->watermarks.lock.tranche)));
 }
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS

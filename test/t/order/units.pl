@@ -111,6 +111,10 @@ is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start, '... until it is go
 query('SELECT hold_reset(false)');
 is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start + 1, 'the reset has ended');
 
+# A wait for the lock of the watermark's history is seen as such.
+query("CREATE FUNCTION lock_name() RETURNS text AS '$module' LANGUAGE c");
+is(query('SELECT lock_name()'), 'FastUuidWatermark', 'the lock has its name');
+
 # The watermark is the smallest UUID of its nanosecond.
 query('SELECT fast_uuid_reset_ordering()');
 $clock->put($start);
