@@ -193,6 +193,17 @@ is($found[1], scalar fetches(51_200, 4096), 'and it is one for each refill');
 is($after - $before, $on eq 'vDSO' ? 1 : 0, 'the vDSO has memory of its own, which the kernel wipes for a child');
 is($last, $after, 'once');
 
+# Where the kernel has mapped a getrandom, by its name in the image, that is used.
+SKIP:
+{
+	my ($from, $to) = map { hex } slurp_file('/proc/self/maps') =~ /^([0-9a-f]+)-([0-9a-f]+) .*\[vdso\]$/m;
+	skip 'no vDSO here, or not for us', 1 if !defined $to || !open(my $memory, '<:raw', '/proc/self/mem');
+	my $image = '';
+	seek($memory, $from, 0);
+	read($memory, $image, $to - $from) == $to - $from or die "could not read the vDSO: $!";
+	is($on, $image =~ /__(?:vdso|kernel)_getrandom/ ? 'vDSO' : 'system call', 'getrandom is called in the vDSO where that has it');
+}
+
 system_or_bail('pg_ctl', '-D', $node->data_dir, '-m', 'fast', 'stop');
 IPC::Run::finish($server);
 undef $server;
