@@ -156,3 +156,5 @@ SELECT uuidv7_fast() IS NOT NULL AS made, current_setting('fast_uuid.source') AS
 ALTER DATABASE :"database" RESET fast_uuid.source;
 ALTER ROLE :"superuser" IN DATABASE :"database" RESET ALL;
 DROP ROLE regress_fast_uuid_user;
+-- each is described in whole sentences
+SELECT name FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND (short_desc NOT LIKE '%.' OR extra_desc NOT LIKE '%.');
