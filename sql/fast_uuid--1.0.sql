@@ -92,7 +92,7 @@ COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
 
 -- The horizon of durable order; its value is dumped and restored.  By this increment
 -- nextval() cannot move it.  The extension's owner, who need not be a superuser, can
--- dump and restore it; src/ordering_durable.c says how far it is believed then.
+-- dump and restore it; src/ordering/durable.c says how far it is believed then.
 CREATE SEQUENCE fast_uuid_horizon INCREMENT BY 9223372036854775807;
 
 GRANT SELECT ON SEQUENCE fast_uuid_horizon TO PUBLIC;
