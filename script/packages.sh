@@ -231,7 +231,7 @@ install_server()
 		as_root mkdir -p "$(dirname "$no_cluster")"
 		as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
 	fi
-	install_packages postgresql-common gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
+	install_packages gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
 	allow_cluster
 }
 
