@@ -10,14 +10,9 @@
 #include "entropy/entropy.h"
 
 #ifdef FUUID_WITH_OPENSSL
-#define OPENSSL_SUPPRESS_DEPRECATED /* nothing replaces RAND_get_rand_method() */
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/rand.h>
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
-#include <openssl/provider.h>
-#endif
 
 /* The block size of AES in counter mode, the default generator, in bytes. */
 #define BLOCK_SIZE	16
@@ -91,30 +86,13 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 }
 
 /*
- * Say which generator RAND_bytes uses, and who provides it, in a static buffer.  The
- * property "fips" would not tell, because it can be set while no FIPS provider is loaded.
+ * Only the library.  Which of its generators RAND_bytes uses, and who provides it, the
+ * library does not say: since 3.5 a provider can deliver the bytes without one.
  */
 static const char *
 openssl_describe(void)
 {
-	static char text[256];
-	const char *version = OpenSSL_version(OPENSSL_VERSION);
-
-	if (RAND_get_rand_method() != RAND_OpenSSL())
-		snprintf(text, sizeof(text), "%s, another generator in place of its own", version);
-	else
-	{
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
-		EVP_RAND   *generator = EVP_RAND_CTX_get0_rand(RAND_get0_public(NULL));
-
-		snprintf(text, sizeof(text), "%s, %s from provider \"%s\"",
-				 version, EVP_RAND_get0_name(generator),
-				 OSSL_PROVIDER_get0_name(EVP_RAND_get0_provider(generator)));
-#else
-		snprintf(text, sizeof(text), "%s, FIPS mode %s", version, FIPS_mode() ? "on" : "off");
-#endif
-	}
-	return text;
+	return OpenSSL_version(OPENSSL_VERSION);
 }
 #endif							/* FUUID_WITH_OPENSSL */
 

@@ -18,14 +18,12 @@
 PG_MODULE_MAGIC;
 
 /* Of OpenSSL's headers, which a build without it has not got. */
-#define OPENSSL_LIB_RAND				36
-#define OPENSSL_OUT_OF_RANGE			105
-#define OPENSSL_RAND_METHOD_FUNCTIONS	6
+#define OPENSSL_LIB_RAND		36
+#define OPENSSL_OUT_OF_RANGE	105
 
 PG_FUNCTION_INFO_V1(inject_fault);
 PG_FUNCTION_INFO_V1(openssl_error_queued);
 PG_FUNCTION_INFO_V1(queue_openssl_error);
-PG_FUNCTION_INFO_V1(replace_openssl_generator);
 PG_FUNCTION_INFO_V1(limit_descriptors);
 PG_FUNCTION_INFO_V1(take_descriptors);
 PG_FUNCTION_INFO_V1(limit_memory);
@@ -68,21 +66,6 @@ queue_openssl_error(PG_FUNCTION_ARGS pg_attribute_unused())
 
 	err_new();
 	err_set_error(OPENSSL_LIB_RAND, OPENSSL_OUT_OF_RANGE, NULL);
-	PG_RETURN_BOOL(true);
-}
-
-/*
- * replace_openssl_generator(replace boolean): as an engine does; false: back.
- */
-Datum
-replace_openssl_generator(PG_FUNCTION_ARGS)
-{
-	static void *method[OPENSSL_RAND_METHOD_FUNCTIONS];
-	const void *(*own_method) (void) = (const void *(*) (void)) dlsym(RTLD_DEFAULT, "RAND_OpenSSL");
-	int			(*set_method) (const void *) = (int (*) (const void *)) dlsym(RTLD_DEFAULT, "RAND_set_rand_method");
-
-	memcpy(method, own_method(), sizeof(method));
-	set_method(PG_GETARG_BOOL(0) ? method : own_method());
 	PG_RETURN_BOOL(true);
 }
 

@@ -43,7 +43,6 @@ CREATE TABLE made (n int, id uuid);
 CREATE FUNCTION inject_fault(fault text) RETURNS bool AS '$modules/faults' LANGUAGE c;
 CREATE FUNCTION openssl_error_queued() RETURNS bool AS '$modules/faults' LANGUAGE c;
 CREATE FUNCTION queue_openssl_error() RETURNS bool AS '$modules/faults' LANGUAGE c;
-CREATE FUNCTION replace_openssl_generator(replace bool) RETURNS bool AS '$modules/faults' LANGUAGE c;
 CREATE FUNCTION limit_descriptors(count int) RETURNS bool AS '$modules/faults' LANGUAGE c;
 CREATE FUNCTION take_descriptors(take bool) RETURNS bool AS '$modules/faults' LANGUAGE c;
 CREATE FUNCTION limit_memory(headroom int) RETURNS bool AS '$modules/faults' LANGUAGE c;

@@ -46,16 +46,6 @@ like($session->query_safe($shown), qr/^f\|/, 'with two errors queued it is not a
 is($session->query_safe('SELECT openssl_error_queued()'), 'f', 'neither is left for the server to find');
 $session->quit;
 
-# Which generator it is.
-$session = session_of($node);
-like($session->query_safe($shown), qr/^t\|OpenSSL .*, CTR-DRBG from provider "default"\|$/, "OpenSSL's own generator");
-$session->query_safe("SELECT replace_openssl_generator(true)");
-like($session->query_safe($shown), qr/^t\|OpenSSL .*, another generator in place of its own\|$/, 'another one in its place');
-check_working($session, 'openssl', 'that one is used');
-$session->query_safe("SELECT replace_openssl_generator(false)");
-like($session->query_safe($shown), qr/"default"\|$/, 'the own one is back');
-$session->quit;
-
 # xorshift128+ takes its seed from any strong source, and fails with the last.
 SKIP:
 {
@@ -89,25 +79,4 @@ SKIP:
 $session = undef;
 stop_faulty_node($node);
 
-# A generator by configuration; the property says nothing of who provides it.
-my $configuration = $node->basedir . '/openssl.cnf';
-append_to_file($configuration, <<'END');
-openssl_conf = start
-[start]
-random = generator
-alg_section = algorithms
-[generator]
-random = HASH-DRBG
-digest = SHA256
-properties = provider=default
-[algorithms]
-default_properties = ?fips=yes
-END
-{
-	local $ENV{OPENSSL_CONF} = $configuration;
-	$node->start;
-}
-like($node->safe_psql('postgres', $shown), qr/^t\|OpenSSL .*, HASH-DRBG from provider "default"\|$/,
-	'a generator that openssl.cnf names');
-$node->stop;
 done_testing();
