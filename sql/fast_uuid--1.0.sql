@@ -97,28 +97,14 @@ CREATE SEQUENCE fast_uuid_horizon INCREMENT BY 9223372036854775807;
 
 GRANT SELECT ON SEQUENCE fast_uuid_horizon TO PUBLIC;
 
--- Each operator here has its very types in pg_catalog: for others the creator of the
--- extension, whose schema this runs in, could provide one, and it runs as a superuser.
-DO $$
-DECLARE
-  extension_owner regrole;
-  initial pg_catalog.aclitem[];
-BEGIN
-  SELECT r.oid INTO extension_owner
-    FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_roles AS r ON r.oid = e.extowner
-   WHERE e.extname = 'fast_uuid' AND NOT r.rolsuper;
-  IF FOUND THEN
-    SELECT initprivs INTO initial FROM pg_catalog.pg_init_privs
-     WHERE classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_horizon'::regclass::oid AND objsubid = 0;
-    EXECUTE pg_catalog.format('GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO %s', extension_owner);
+GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO @extowner@;
 
-    -- Before 17 DROP OWNED leaves the role's number there, and no dump could be restored.
-    IF pg_catalog.current_setting('server_version_num')::int < 170000 THEN
-      UPDATE pg_catalog.pg_init_privs SET initprivs = initial
-       WHERE classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_horizon'::regclass::oid AND objsubid = 0;
-    END IF;
-  END IF;
-END $$;
+-- Before 17 DROP OWNED would leave the role's number there, and no dump could be restored.
+-- Each operator has its very types in pg_catalog: for others the creator of the extension,
+-- whose schema this runs in, could provide one, and it runs as a superuser.
+UPDATE pg_catalog.pg_init_privs SET initprivs = initprivs[1:2]
+ WHERE pg_catalog.current_setting('server_version_num')::int < 170000
+   AND classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_horizon'::regclass::oid AND objsubid = 0;
 
 COMMENT ON SEQUENCE fast_uuid_horizon IS
 'time up to which UUIDs may have been generated under durable order, in microseconds since 1970-01-01 UTC; do not change';
