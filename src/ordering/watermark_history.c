@@ -100,16 +100,17 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark, const Tran
 }
 
 /*
- * The greatest kept watermark of this database and epoch that is right for a snapshot; 0
- * if none is.  One from before a reset does not bound what is generated after it.
+ * The greatest kept watermark above found_ns, of this database and epoch, that is right
+ * for a snapshot; found_ns if none is.  One from before a reset does not bound what is
+ * generated after it.  The last ones come first: mostly they are the greatest, and those
+ * below one that is right need not be compared.
  */
 static uint64
-find_watermark(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot)
+find_watermark(const WatermarkHistory *history, uint64 epoch, Snapshot snapshot, uint64 found_ns)
 {
-	uint64		found_ns = 0;
-
-	for (uint32 i = 0; i < FUUID_WATERMARKS; i++)
+	for (uint32 n = 0; n < FUUID_WATERMARKS; n++)
 	{
+		uint32		i = (history->last + FUUID_WATERMARKS - n) % FUUID_WATERMARKS;
 		const Watermark *other = &history->kept[i];
 
 		if (other->ns > found_ns && other->epoch == epoch && other->database == MyDatabaseId &&
@@ -139,7 +140,7 @@ fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, 
 	if (counts)
 	{
 		/* Before the oldest one is replaced. */
-		*watermark_ns = Max(right ? added.ns : 0, find_watermark(history, epoch, snapshot));
+		*watermark_ns = find_watermark(history, epoch, snapshot, right ? added.ns : 0);
 		keep_watermark(history, &added, running);
 	}
 	LWLockRelease(&history->lock);
