@@ -45,9 +45,11 @@
 
 /* Durable order needs 17: the extension's schema; has this transaction altered the sequence? */
 #if PG_VERSION_NUM >= 170000
+#define FUUID_DURABLE_SUPPORTED true
 #define FUUID_EXTENSION_SCHEMA(extension) get_extension_schema(extension)
 #define FUUID_IS_REWRITTEN(relation) ((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
 #else
+#define FUUID_DURABLE_SUPPORTED false
 #define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
 #define FUUID_IS_REWRITTEN(relation) false
 #endif

@@ -34,12 +34,6 @@
 /* How far a horizon set by setval(), whoever called that, may be ahead of the clock. */
 #define RESTORED_LEAD_NS (60 * FUUID_NS_PER_S)
 
-#ifdef FUUID_HAVE_NAMED_SEGMENTS
-#define SUPPORTED	true
-#else
-#define SUPPORTED	false
-#endif
-
 /* The sequence in this database; InvalidOid if it has to be looked for. */
 static Oid	sequence = InvalidOid;
 
@@ -87,7 +81,7 @@ find_sequence(void)
 static void
 require_durable(void)
 {
-	if (!SUPPORTED)
+	if (!FUUID_DURABLE_SUPPORTED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("ordering \"durable\" requires PostgreSQL 17 or later"),
@@ -283,7 +277,7 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 count)
 {
 	uint64		first_ns;
 
-	if (!SUPPORTED)
+	if (!FUUID_DURABLE_SUPPORTED)
 		require_durable();
 	first_ns = fuuid_instance_reserve(clock_ns, count);
 	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_last_epoch)) &&

@@ -39,7 +39,10 @@ fuuid_horizon_find(void)
 	Oid			sequence = InvalidOid;
 	Oid			schema = InvalidOid;
 
-	/* ALTER EXTENSION ... SET SCHEMA may move it between the two look-ups. */
+	/*
+	 * ALTER EXTENSION ... SET SCHEMA may move it between the two look-ups.  Before 17
+	 * neither is made.
+	 */
 	while (OidIsValid(extension) && !OidIsValid(sequence) && schema != FUUID_EXTENSION_SCHEMA(extension))
 	{
 		schema = FUUID_EXTENSION_SCHEMA(extension);

@@ -7,7 +7,7 @@
 
 #include "ordering/session.h"
 
-/* The epoch (see SharedOrdering) of this backend's latest UUID. */
+/* The epoch (see SharedOrdering) at this backend's latest look; 0 before the first. */
 extern uint64 fuuid_instance_last_epoch;
 
 extern void fuuid_instance_join(void);

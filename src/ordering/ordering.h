@@ -21,7 +21,7 @@ typedef enum OrderingScope
  */
 extern int	fuuid_ordering_scope;
 
-/* Is session order in force, and has this backend never been under a wider one? */
+/* Is session order in force, and has this backend generated or observed under no other? */
 extern bool fuuid_ordering_session_only;
 
 extern void fuuid_ordering_set_scope(OrderingScope scope);

@@ -41,7 +41,7 @@ vdso_find_getrandom(VdsoParams *params)
 	if (vdso == NULL)
 		return NULL;
 	function = (VdsoGetrandom) dlsym(vdso, "__vdso_getrandom");
-#if defined(__aarch64__) || defined(__s390x__)
+#ifdef __aarch64__
 	if (function == NULL)
 		function = (VdsoGetrandom) dlsym(vdso, "__kernel_getrandom");
 #endif
