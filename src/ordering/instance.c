@@ -58,21 +58,27 @@ fuuid_instance_join(void)
 }
 
 /*
- * The clock is behind "last", the later one of last_ns, as read, and this backend's
- * latest UUID.  Note the lead of each, and raise an error if "count" UUIDs more lead too
- * far.
+ * The clock seems to be behind "last", the later one of last_ns, as read, and this
+ * backend's latest UUID.  Note the lead of each, and raise an error if "count" UUIDs more
+ * lead too far.  This backend may have been preempted since it read the clock, while
+ * others went on: only a reading that is younger than the latest UUID can tell.
  */
 static void
-require_lead(uint64 instance_last, uint64 last, uint64 clock_ns, uint32 count)
+require_lead(uint64 instance_last, uint64 last, uint32 count)
 {
-	uint64		lead = instance_last > clock_ns ? instance_last - clock_ns : 0;
+	uint64		clock_ns;
+	uint64		lead;
 	uint64		largest = pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
 
+	pg_memory_barrier();
+	clock_ns = fuuid_clock_read();
+	lead = instance_last > clock_ns ? instance_last - clock_ns : 0;
 	while (largest < lead &&
 		   !pg_atomic_compare_exchange_u64(&fuuid_shared->largest_clock_lead_ns, &largest, lead))
 		;
 	fuuid_session_note_lead(clock_ns);
-	fuuid_clock_require_lead(last - clock_ns + count);
+	if (last >= clock_ns)
+		fuuid_clock_require_lead(last - clock_ns + count);
 }
 
 /*
@@ -85,13 +91,12 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 	uint64		ns;
 	uint64		seen;
 	uint64		last;
-	bool		read_since = false;
 
 	if (unlikely(!joined))
 		fuuid_instance_join();
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
-	for (;;)
+	do
 	{
 		/*
 		 * Read epoch after last_ns.  A reading of the clock from before a reset does not
@@ -107,28 +112,11 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 count)
 		if (unlikely(last >= clock_ns))
 		{
 			if (last - clock_ns + count >= FUUID_SMALL_LEAD_NS)
-			{
-				/*
-				 * This backend may have been preempted since it read the clock, while
-				 * others went on.  Only a reading that is younger than the latest UUID
-				 * can tell that the clock is behind it.
-				 */
-				if (!read_since)
-				{
-					pg_memory_barrier();
-					clock_ns = fuuid_clock_read();
-					read_since = true;
-					continue;
-				}
-				require_lead(seen, last, clock_ns, count);
-			}
+				require_lead(seen, last, count);
 			fuuid_clock_require_end(last, count);
 			ns = last + 1;
 		}
-		if (pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns + (count - 1)))
-			break;
-		read_since = false;
-	}
+	} while (!pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns + (count - 1)));
 	FUUID_TEST_POINT("reserved");
 
 	fuuid_session_last_ns = ns + (count - 1);

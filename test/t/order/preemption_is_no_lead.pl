@@ -1,7 +1,6 @@
 # A session that is preempted between reading the clock and taking its place in
 # the order of all sessions has an old reading, not a wrong clock: with many more
-# clients than processors there is no error under the strictest limit, and no
-# backward step is counted.
+# clients than processors there is no error under the strictest limit, and no lead.
 
 use strict;
 use warnings;
