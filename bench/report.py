@@ -53,7 +53,7 @@ NOTES = {
                   'by one that costs nothing (`bench/fast_random.c`), the same for every generator. 0: not ahead.',
     'clock lead sets': 'How far rows are ahead of the clock at most, microseconds. Sets: `SELECT uuidv7_fast_set(100000), ...`, '
                        'several in one target list. Arrays: the last elements of `uuidv7_fast_array(100000)`, in several '
-                       'sessions at once under instance order. Before: the extension when a set still reserved 256 ns at once.',
+                       'sessions at once under instance order.',
     'watermark': 'A call of `uuidv7_fast_watermark()` in a PL/pgSQL loop, less one of a C function that does nothing; by the '
                  'number of sessions with a transaction in flight that has generated under instance order.',
     'missed': 'Writers insert one row per transaction under instance order, and commit after a random delay of up to 5 ms; a '
