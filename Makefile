@@ -88,7 +88,7 @@ endif
 src/entropy/openssl.o src/entropy/openssl.bc: | openssl-headers
 openssl-headers: | server-headers
 ifneq ($(WITH_OPENSSL),no)
-	@echo '#include <openssl/rand.h>' | $(CC) $(CFLAGS) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
+	@! command -v $(firstword $(CC)) >/dev/null || echo '#include <openssl/rand.h>' | $(CC) $(CFLAGS) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || \
 	  { echo "fast_uuid: the headers of OpenSSL are missing. Install them (Debian, Ubuntu:" \
 	    "apt install libssl-dev; Fedora, RHEL: dnf install openssl-devel)" \
 	    "or build without: make WITH_OPENSSL=no" >&2; exit 1; }

@@ -4,6 +4,7 @@
 # removed at the end.  The server finds the extension in there, so that nothing
 # is installed beside the packages that are needed to build and run it.
 
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -euo pipefail
 trap '[ $? -gt 128 ] || { echo "$this_script: failed: $BASH_COMMAND" >&2; told=yes; }' ERR
 

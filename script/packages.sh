@@ -200,15 +200,19 @@ find_version()
 	export PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config
 }
 
-# A version that was asked for and is not here, before anything is installed.
+# The minor releases that the extension requires.
+declare -A minor=([15]=15.9 [16]=16.5 [17]=17.1)
+
+# A version that was asked for and is not here, or is too old, before anything is installed.
 check_offered()
 {
-	local versions
-	if is_installed "postgresql-$version" || is_offered "postgresql-$version"; then
-		return
-	fi
-	refresh_lists
-	if ! is_offered "postgresql-$version"; then
+	local versions found
+	is_installed "postgresql-$version" || is_offered "postgresql-$version" || refresh_lists
+	found=$(apt-cache policy "postgresql-$version" | awk '/Installed: [0-9]|Candidate: [0-9]/ { print $2; exit }')
+	[ -z "$found" ] || dpkg --compare-versions "$found" ge "${minor[$version]:-0}" ||
+		die "PostgreSQL ${found%%-*} is too old; fast_uuid requires ${minor[$version]}:
+apt-get install postgresql-$version postgresql-server-dev-$version, from the distribution's updates"
+	if ! is_installed "postgresql-$version" && ! is_offered "postgresql-$version"; then
 		[ "$lists" = fetched ] || no_mirror "postgresql-$version"
 		versions=$(apt-cache search --names-only '^postgresql-[0-9]+$' |
 			sed 's/^postgresql-\([0-9]*\) .*/\1/' | sort -n | awk -v oldest="$oldest" '$1 >= oldest' | xargs)

@@ -13,7 +13,7 @@ GRANT EXECUTE ON FUNCTION fast_uuid_stats() TO plain;
 -- The allowed sources, read from the setting.
 CREATE FUNCTION allowed() RETURNS text[] LANGUAGE sql AS $$
   SELECT coalesce(array_agg(lower(name)), '{}')
-    FROM regexp_split_to_table(current_setting('fast_uuid.allowed_sources'), E'[, "\t\n\r\f\v]') AS name WHERE name <> '' $$;
+    FROM regexp_split_to_table(current_setting('fast_uuid.allowed_sources'), E'[, "\t\n\r\f\x0b]') AS name WHERE name <> '' $$;
 
 -- Are all settings what they can be?
 CREATE FUNCTION settings_are_sound() RETURNS boolean LANGUAGE sql AS $$

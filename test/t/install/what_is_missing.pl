@@ -65,6 +65,7 @@ command_fails_like([ 'make', 'openssl-headers', 'CC=gcc -nostdinc' ],
 	qr/apt install libssl-dev;.*make WITH_OPENSSL=no/, 'without OpenSSL: what to install, or how to do without');
 my @headers = map { "-I" . s/\n//r } '/usr/include', '/usr/include/' . qx(gcc -print-multiarch), qx(gcc -print-file-name=include);
 command_ok([ 'make', 'openssl-headers', 'CC=gcc -nostdinc', "COPT=@headers" ], 'OpenSSL where COPT says');
+command_fails_like([ 'make', 'src/entropy/openssl.o', 'CC=no_compiler' ], qr/^make: no_compiler: /m, 'without a compiler: that it is missing');
 command_ok([ 'make', 'openssl-headers', 'CC=gcc -nostdinc', 'WITH_OPENSSL=no' ],
 	'a build without OpenSSL does not ask for it');
 
