@@ -307,7 +307,6 @@ fuuid_durable_reset(void)
 	do
 		require_durable();
 	while (!fuuid_horizon_lock(&horizon, sequence, true));
-	(void) fuuid_horizon_read(&horizon);
 
 	/* Under the lock: no earlier reservation can move the horizon after the reset. */
 	fuuid_instance_reset();
