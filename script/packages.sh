@@ -209,16 +209,16 @@ check_offered()
 	local versions found
 	is_installed "postgresql-$version" || is_offered "postgresql-$version" || refresh_lists
 	found=$(apt-cache policy "postgresql-$version" | awk '/Installed: [0-9]|Candidate: [0-9]/ { print $2; exit }')
-	[ -z "$found" ] || dpkg --compare-versions "$found" ge "${minor[$version]:-0}" ||
-		die "PostgreSQL ${found%%-*} is too old; fast_uuid requires ${minor[$version]}:
-apt-get install postgresql-$version postgresql-server-dev-$version, from the distribution's updates"
-	if ! is_installed "postgresql-$version" && ! is_offered "postgresql-$version"; then
+	if [ -z "$found" ]; then
 		[ "$lists" = fetched ] || no_mirror "postgresql-$version"
 		versions=$(apt-cache search --names-only '^postgresql-[0-9]+$' |
 			sed 's/^postgresql-\([0-9]*\) .*/\1/' | sort -n | awk -v oldest="$oldest" '$1 >= oldest' | xargs)
 		die "there is no package of PostgreSQL $version here; PG_VERSION can be ${versions:-none}.
 PostgreSQL's own repository has all versions: https://wiki.postgresql.org/wiki/Apt"
 	fi
+	dpkg --compare-versions "$found" ge "${minor[$version]:-0}" ||
+		die "PostgreSQL ${found%%-*} is too old; fast_uuid requires ${minor[$version]}:
+apt-get install postgresql-$version postgresql-server-dev-$version, from the distribution's updates"
 }
 
 # install_server PACKAGE[?]...: the server, what builds the extension for it, and
