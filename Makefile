@@ -111,7 +111,7 @@ unit: prove $(UNIT_TESTS)
 	$(PROVE) --exec '' $(UNIT_TESTS)
 	@if command -v musl-gcc >/dev/null; then $(MAKE) -s $(MUSL_TEST) && $(PROVE) --exec '' $(MUSL_TEST); \
 	  else echo "without musl-gcc (Debian, Ubuntu: musl-tools): test_vdso ran with this C library alone"; fi
-$(MUSL_TEST): %.musl: %.c src/pure/vdso_getrandom.h test/unit/tap.h
+$(MUSL_TEST): %.musl: %.c src/common/vdso_getrandom.h test/unit/tap.h
 	musl-gcc -g -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -Isrc -o $@ $<
 $(UNIT_TESTS): %: %.c $(OUR_HEADERS) $(OBJS:.o=.c) $(wildcard test/unit/*.h) $(SERVER_STAMP)
 	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $< -ldl

@@ -9,7 +9,7 @@
 
 #include "fmgr.h"
 #include "utils/uuid.h"
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 
 PG_MODULE_MAGIC;
 

@@ -188,7 +188,7 @@ def freshness(bench):
                 writing.result()
 
 
-def horizon(bench):
+def upper_bound(bench):
     """What durable order writes, while two sessions generate without a pause."""
     with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
         if not durable(connection):
@@ -196,7 +196,7 @@ def horizon(bench):
         connection.execute('CREATE EXTENSION IF NOT EXISTS pg_walinspect')
         script.write(f"SET fast_uuid.ordering = 'durable';\n{count(DURABLE.call, 100000)};\n")
         script.flush()
-        for n in bench.rounds('The horizon of durable order', short=True):
+        for n in bench.rounds('The upper bound of durable order', short=True):
             connection.execute('CHECKPOINT')
             before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
             started = time.perf_counter()
@@ -206,5 +206,5 @@ def horizon(bench):
                 SELECT count(*), coalesce(sum(record_length), 0)
                   FROM pg_get_wal_records_info(%s, pg_current_wal_flush_lsn()) WHERE resource_manager = 'Generic'""",
                                                [before]).fetchone()
-            bench.record('horizon', DURABLE.name, 2, n, 'flushes per second', records / seconds)
-            bench.record('horizon', DURABLE.name, 2, n, 'WAL bytes per second', size / seconds)
+            bench.record('upper_bound', DURABLE.name, 2, n, 'flushes per second', records / seconds)
+            bench.record('upper_bound', DURABLE.name, 2, n, 'WAL bytes per second', size / seconds)

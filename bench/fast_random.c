@@ -6,7 +6,7 @@
  */
 #include "c.h"
 
-#include "pure/xorshift128plus.h"
+#include "common/xorshift128plus.h"
 
 extern PGDLLEXPORT int RAND_status(void);
 extern PGDLLEXPORT int RAND_bytes(unsigned char *buf, int num);

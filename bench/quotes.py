@@ -217,7 +217,7 @@ QUOTES = [
     *_of('doc/ordering.md',
          ('A statement that only generates UUIDs takes {} % longer', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
          ('two WAL flushes per second, of {} bytes per second',
-          whole(('horizon', DURABLE.name, 2, 'WAL bytes per second')))),
+          whole(('upper_bound', DURABLE.name, 2, 'WAL bytes per second')))),
 
     *_of('doc/internals/ordering-proof.md',
          ('takes {} ns per UUID, so that {} sessions in it', about(bulk(ARRAY)), upward(bulk(ARRAY)))),

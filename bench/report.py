@@ -29,7 +29,7 @@ TITLES = {
     'watermark': 'The watermark',
     'missed': 'What a reader misses',
     'freshness': 'How far the watermark is behind',
-    'horizon': 'The horizon of durable order',
+    'upper_bound': 'The upper bound of durable order',
     'clock': 'Two clocks',
     'xorshift': 'The generator xorshift128+',
 }
@@ -65,10 +65,10 @@ NOTES = {
                  'by one that is planned anew, where the planner calls the function as well; just after a call in a statement '
                  'of its own, or without one. Where a transaction has ended between snapshot and call, the bound is that of an '
                  'earlier call. Behind its start: behind `statement_timestamp()`; a transaction in flight holds it back too.',
-    'horizon': 'What two sessions write that generate under durable order without a pause, beginning at a checkpoint.',
+    'upper_bound': 'What two sessions write that generate under durable order without a pause, beginning at a checkpoint.',
     'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
              'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
-    'xorshift': 'The lanes of `src/pure/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
+    'xorshift': 'The lanes of `src/common/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
                 'one core of an i7-4770: 7.14 GB/s.',
 }
 
@@ -168,11 +168,11 @@ def first_call(summary):
         for case in summary.cases('first call')])
 
 
-def horizon(summary):
+def upper_bound(summary):
     metrics = ('flushes per second', 'WAL bytes per second')
     return table(['order', *metrics], [
-        [case, *(shown(summary, 'horizon', case, 2, metric) for metric in metrics)]
-        for case in summary.cases('horizon')])
+        [case, *(shown(summary, 'upper_bound', case, 2, metric) for metric in metrics)]
+        for case in summary.cases('upper_bound')])
 
 
 def versions(summary):
@@ -218,7 +218,7 @@ TABLES = {
     'watermark': by_parameter('watermark', 'us', 'us by transactions in flight'),
     'missed': missed,
     'freshness': by_parameter('freshness', 'us', 'us'),
-    'horizon': horizon,
+    'upper_bound': upper_bound,
     'clock': program('clock'),
     'xorshift': program('xorshift'),
 }

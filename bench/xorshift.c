@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-#include "pure/xorshift_lanes.h"
+#include "common/xorshift_lanes.h"
 
 #undef printf
 #undef qsort

@@ -90,26 +90,26 @@ COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
 
 -- Order to build on
 
--- The horizon of durable order; its value is dumped and restored.  By this increment
+-- The upper bound of durable order; its value is dumped and restored.  By this increment
 -- nextval() cannot move it.  The extension's owner, who need not be a superuser, can
 -- dump and restore it; src/ordering/durable.c says how far it is believed then.
-CREATE SEQUENCE fast_uuid_horizon INCREMENT BY 9223372036854775807;
+CREATE SEQUENCE fast_uuid_upper_bound INCREMENT BY 9223372036854775807;
 
-GRANT SELECT ON SEQUENCE fast_uuid_horizon TO PUBLIC;
+GRANT SELECT ON SEQUENCE fast_uuid_upper_bound TO PUBLIC;
 
-GRANT UPDATE ON SEQUENCE fast_uuid_horizon TO @extowner@;
+GRANT UPDATE ON SEQUENCE fast_uuid_upper_bound TO @extowner@;
 
 -- Before 17 DROP OWNED would leave the role's number there, and no dump could be restored.
 -- Each operator has its very types in pg_catalog: for others the creator of the extension,
 -- whose schema this runs in, could provide one, and it runs as a superuser.
 UPDATE pg_catalog.pg_init_privs SET initprivs = initprivs[1:2]
  WHERE pg_catalog.current_setting('server_version_num')::int < 170000
-   AND classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_horizon'::regclass::oid AND objsubid = 0;
+   AND classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_upper_bound'::regclass::oid AND objsubid = 0;
 
-COMMENT ON SEQUENCE fast_uuid_horizon IS
+COMMENT ON SEQUENCE fast_uuid_upper_bound IS
 'time up to which UUIDs may have been generated under durable order, in microseconds since 1970-01-01 UTC; do not change';
 
-SELECT pg_catalog.pg_extension_config_dump('fast_uuid_horizon', '');
+SELECT pg_catalog.pg_extension_config_dump('fast_uuid_upper_bound', '');
 
 CREATE FUNCTION uuidv7_fast_watermark()
 RETURNS uuid
@@ -145,13 +145,13 @@ COMMENT ON FUNCTION fast_uuid_sources() IS
 CREATE FUNCTION fast_uuid_stats(
   OUT kind text, OUT name text, OUT refills bigint, OUT bytes bigint,
   OUT clock_lead interval, OUT largest_clock_lead interval,
-  OUT held_back_by integer, OUT horizon timestamptz)
+  OUT held_back_by integer, OUT upper_bound timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics: random bytes fetched by this session, how far UUIDs are ahead of the clock, what holds the watermark back, the horizon';
+'statistics: random bytes fetched by this session, how far UUIDs are ahead of the clock, what holds the watermark back, the upper bound';
 
 CREATE FUNCTION fast_uuid_reset_ordering()
 RETURNS void
@@ -161,7 +161,7 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
-'return to the clock: forget the latest UUID of the session, under instance and durable order also that of the instance, under durable order also the horizon';
+'return to the clock: forget the latest UUID of the session, under instance and durable order also that of the instance, under durable order also the upper bound';
 
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,

@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 
 /*
  * The first second that is out of range: from here on, not all nanoseconds since 1970 fit

@@ -19,7 +19,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-#include "pure/vdso_getrandom.h"
+#include "common/vdso_getrandom.h"
 
 #define HAVE_GETRANDOM
 #elif defined(__FreeBSD__) || defined(__NetBSD__) || defined(__DragonFly__) || defined(__sun)

@@ -6,7 +6,7 @@
 
 #include "compat.h"
 #include "entropy/entropy.h"
-#include "pure/xorshift_lanes.h"
+#include "common/xorshift_lanes.h"
 
 typedef struct XorshiftGenerator
 {

@@ -8,7 +8,7 @@
 #include "entropy/entropy.h"
 #include "functions/arguments.h"
 #include "mb/pg_wchar.h"
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 
 /* An error quotes at most this many bytes of a text. */
 #define QUOTED_LENGTH 100

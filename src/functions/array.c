@@ -9,7 +9,7 @@
 #include "entropy/entropy.h"
 #include "functions/arguments.h"
 #include "ordering/ordering.h"
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 #include "utils/array.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"

@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "functions/arguments.h"
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 

@@ -12,7 +12,7 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
 #include "ordering/ordering.h"
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"

@@ -105,7 +105,7 @@ put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *valu
 /*
  * fast_uuid_stats() returns table (kind text, name text, refills bigint,
  *		bytes bigint, clock_lead interval, largest_clock_lead interval,
- *		held_back_by integer, horizon timestamptz)
+ *		held_back_by integer, upper_bound timestamptz)
  *
  * Return a row for each source, then one for each scope of the order.  Of a transaction
  * that holds the watermark back (see in_flight.c) only the process ID is shown, as in
@@ -117,7 +117,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	OrderingStats stats;
-	int64		horizon_us = fuuid_durable_horizon();
+	int64		upper_bound_us = fuuid_durable_upper_bound();
 	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
 	Datum		values[STATS_COLUMNS] = {0};
 	bool		nulls[STATS_COLUMNS];
@@ -148,9 +148,9 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	}
 	put_stats(result, "ordering", "instance", values, nulls);
 
-	if (horizon_us != 0)
+	if (upper_bound_us != 0)
 	{
-		values[7] = TimestampTzGetDatum((TimestampTz) horizon_us - FUUID_UNIX_TO_POSTGRES_US);
+		values[7] = TimestampTzGetDatum((TimestampTz) upper_bound_us - FUUID_UNIX_TO_POSTGRES_US);
 		nulls[7] = false;
 	}
 	put_stats(result, "ordering", "durable", values, nulls);
@@ -162,7 +162,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
  *
  * Forget the latest UUID of this backend, and under instance and durable order that of
  * the instance, so that the next one takes the clock's time.  Under durable order also
- * return the horizon of this database to the clock.
+ * return the upper bound of this database to the clock.
  */
 Datum
 fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())

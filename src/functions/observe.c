@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "fmgr.h"
 #include "ordering/ordering.h"
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 #include "require_session.h"
 #include "utils/fmgrprotos.h"
 #include "utils/uuid.h"

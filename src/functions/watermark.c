@@ -15,7 +15,7 @@
 #include "ordering/ordering.h"
 #include "ordering/shared.h"
 #include "ordering/watermark_history.h"
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 #include "require_session.h"
 #include "storage/procarray.h"
 #include "test_point.h"

@@ -2,12 +2,12 @@
  * durable.c
  *	  The order of all backends, also across restart, crash and promotion.
  *
- *	  A UUID is returned only if it is not beyond the horizon of its database, a time
- *	  that is flushed to disk.  In its next life (see SharedOrdering.life) the server
- *	  begins after the horizon.  A horizon lasts for a second: half a second before it
+ *	  A UUID is returned only if it is not beyond the upper bound of its database, a time
+ *	  that is flushed to disk.  In its next incarnation (see SharedOrdering.incarnation) the server
+ *	  begins after the upper bound.  An upper bound lasts for a second: half a second before it
  *	  is reached, one backend moves it ahead while the others continue.
  *
- *	  The horizon is stored with the life of the server that set it, so that a backend
+ *	  The upper bound is stored with the incarnation of the server that set it, so that a backend
  *	  knows whether to begin after it, or to continue up to it.
  */
 #include "postgres.h"
@@ -18,7 +18,7 @@
 #include "compat.h"
 #include "miscadmin.h"
 #include "ordering/durable.h"
-#include "ordering/horizon.h"
+#include "ordering/upper_bound.h"
 #include "ordering/instance.h"
 #include "ordering/shared.h"
 #include "storage/latch.h"
@@ -26,12 +26,12 @@
 #include "utils/inval.h"
 #include "utils/wait_event.h"
 
-#define STRIDE_NS	FUUID_NS_PER_S	/* how far the horizon is moved ahead */
+#define STRIDE_NS	FUUID_NS_PER_S	/* how far the upper bound is moved ahead */
 
-/* How far a horizon is ahead of a correct clock at most; an observed UUID adds to it. */
+/* How far an upper bound is ahead of a correct clock at most; an observed UUID adds to it. */
 #define REACH_NS	(2 * STRIDE_NS)
 
-/* How far a horizon set by setval(), whoever called that, may be ahead of the clock. */
+/* How far an upper bound set by setval(), whoever called that, may be ahead of the clock. */
 #define RESTORED_LEAD_NS (60 * FUUID_NS_PER_S)
 
 /* The sequence in this database; InvalidOid if it has to be looked for. */
@@ -70,7 +70,7 @@ find_sequence(void)
 	if (!registered)
 		CacheRegisterRelcacheCallback(forget_sequence, (Datum) 0);
 	registered = true;
-	sequence = fuuid_horizon_find();
+	sequence = fuuid_upper_bound_find();
 	return OidIsValid(sequence);
 }
 
@@ -94,123 +94,123 @@ require_durable(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot use ordering \"durable\" during recovery"),
-				 errdetail("A standby cannot write the horizon of ordering \"durable\"."),
+				 errdetail("A standby cannot write the upper bound of ordering \"durable\"."),
 				 errhint("Generate UUIDs on the primary, or lower \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" "
 						 "to \"instance\" or \"session\".")));
 	if (!find_sequence())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("ordering \"durable\" requires sequence \"%s\" of extension \"fast_uuid\"", FUUID_HORIZON_NAME),
+				 errmsg("ordering \"durable\" requires sequence \"%s\" of extension \"fast_uuid\"", FUUID_UPPER_BOUND_NAME),
 				 errdetail("The extension has no such sequence in its schema."),
-				 errhint("Restore the sequence, or drop and re-create the extension, which discards the horizon.")));
+				 errhint("Restore the sequence, or drop and re-create the extension, which discards the upper bound.")));
 
-	/* An error of this has to come before the horizon's page is locked. */
+	/* An error of this has to come before the upper bound's page is locked. */
 	fuuid_shared_require();
 }
 
 static uint64
-ns_of(HorizonValue value)
+ns_of(UpperBoundValue value)
 {
 	return Min((uint64) value.us, FUUID_CLOCK_END_NS / FUUID_NS_PER_US) * FUUID_NS_PER_US;
 }
 
 static void
-write_horizon(Horizon *horizon, uint64 ns)
+write_upper_bound(UpperBound *bound, uint64 ns)
 {
-	HorizonValue value = {ns / FUUID_NS_PER_US, fuuid_shared->life};
+	UpperBoundValue value = {ns / FUUID_NS_PER_US, fuuid_shared->incarnation};
 
-	fuuid_horizon_write(horizon, value);
+	fuuid_upper_bound_write(bound, value);
 }
 
 /*
- * Must this life of the server begin after a horizon, because another life has set it, or
+ * Must this incarnation of the server begin after an upper bound, because another incarnation has set it, or
  * setval(), as a restored dump does?
  */
 static bool
-must_begin_after(HorizonValue value)
+must_begin_after(UpperBoundValue value)
 {
-	return value.us != 0 && value.life != fuuid_shared->life;
+	return value.us != 0 && value.incarnation != fuuid_shared->incarnation;
 }
 
 /*
- * Raise an error if setval() has set the horizon too far ahead of the clock.  The caller
- * of setval() need not be a superuser, and the instance would begin after that horizon.
+ * Raise an error if setval() has set the upper bound too far ahead of the clock.  The caller
+ * of setval() need not be a superuser, and the instance would begin after that upper bound.
  */
 static void
-require_near_clock(Horizon *horizon, HorizonValue value, uint64 clock_ns)
+require_near_clock(UpperBound *bound, UpperBoundValue value, uint64 clock_ns)
 {
-	if (value.life != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
+	if (value.incarnation != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
 		return;
 
 	/* Otherwise a client that does not read the message would keep the lock. */
-	fuuid_horizon_unlock(horizon);
+	fuuid_upper_bound_unlock(bound);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("horizon of ordering \"durable\" is too far ahead of the clock"),
+			 errmsg("upper bound of ordering \"durable\" is too far ahead of the clock"),
 			 errdetail("It was set by setval(), as a restored dump does, and is " UINT64_FORMAT " ms ahead; the limit is "
 					   UINT64_FORMAT " ms.",
 					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS, RESTORED_LEAD_NS / FUUID_NS_PER_MS),
-			 errhint("If the clock is wrong, correct it. To continue from the horizon, call fast_uuid_observe() with "
+			 errhint("If the clock is wrong, correct it. To continue from the upper bound, call fast_uuid_observe() with "
 					 "uuidv7_fast_max() of it, with ordering \"durable\" in force. To give up the order with UUIDs "
 					 "ahead of the clock, set sequence \"%s\" to the present time with setval(), or call "
 					 "fast_uuid_reset_ordering().",
-					 FUUID_HORIZON_NAME)));
+					 FUUID_UPPER_BOUND_NAME)));
 }
 
 /*
- * Learn how far UUIDs may be returned.  If the horizon is less than half a stride ahead
+ * Learn how far UUIDs may be returned.  If the upper bound is less than half a stride ahead
  * of last_ns, first move it to a stride beyond last_ns; without "wait", do nothing if
  * another backend has the lock.  Returns false if last_ns, reserved in this epoch, does
- * not count, because there was a horizon to begin after, or a reset.
+ * not count, because there was an upper bound to begin after, or a reset.
  */
 static bool
-move_horizon(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
+move_upper_bound(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
 {
 	uint64		clock_ns = fuuid_clock_read();	/* not with the page locked: it can fail */
-	Horizon		horizon;
-	HorizonValue found;
-	uint64		horizon_ns;
+	UpperBound	bound;
+	UpperBoundValue found;
+	uint64		bound_ns;
 	bool		begin_after;
 	bool		counts;
 
 	/*
-	 * Without "wait", moving the horizon is left to others.  With "wait", the sequence
+	 * Without "wait", moving the upper bound is left to others.  With "wait", the sequence
 	 * has just been dropped, of which forget_sequence() was told.
 	 */
-	if (!fuuid_horizon_lock(&horizon, locked, wait))
+	if (!fuuid_upper_bound_lock(&bound, locked, wait))
 		return !wait;
-	found = fuuid_horizon_read(&horizon);
-	horizon_ns = ns_of(found);
-	begin_after = must_begin_after(found) && horizon_ns >= last_ns;
+	found = fuuid_upper_bound_read(&bound);
+	bound_ns = ns_of(found);
+	begin_after = must_begin_after(found) && bound_ns >= last_ns;
 	if (begin_after)
-		require_near_clock(&horizon, found, clock_ns);
-	if (Max(last_ns, horizon_ns) > FUUID_CLOCK_END_NS - 1 - REACH_NS)
+		require_near_clock(&bound, found, clock_ns);
+	if (Max(last_ns, bound_ns) > FUUID_CLOCK_END_NS - 1 - REACH_NS)
 	{
-		fuuid_horizon_unlock(&horizon);
+		fuuid_upper_bound_unlock(&bound);
 		fuuid_clock_error(0);
 	}
-	counts = !begin_after || fuuid_instance_advance_to(horizon_ns, epoch, &last_ns);
-	FUUID_TEST_POINT("horizon_read");
+	counts = !begin_after || fuuid_instance_advance_to(bound_ns, epoch, &last_ns);
+	FUUID_TEST_POINT("upper_bound_read");
 	counts = counts && fuuid_instance_epoch() == epoch;
 	if (counts)
 	{
-		if (begin_after || horizon_ns < last_ns + STRIDE_NS / 2)
+		if (begin_after || bound_ns < last_ns + STRIDE_NS / 2)
 		{
-			horizon_ns = last_ns + STRIDE_NS;
-			write_horizon(&horizon, horizon_ns);
+			bound_ns = last_ns + STRIDE_NS;
+			write_upper_bound(&bound, bound_ns);
 		}
 
 		/* Opening the sequence may have called forget_sequence(). */
 		sequence = locked;
-		covered_ns = horizon_ns / FUUID_NS_PER_US * FUUID_NS_PER_US;
+		covered_ns = bound_ns / FUUID_NS_PER_US * FUUID_NS_PER_US;
 		covered_epoch = epoch;
 	}
-	fuuid_horizon_unlock(&horizon);
+	fuuid_upper_bound_unlock(&bound);
 	return counts && !begin_after;
 }
 
 /*
- * Wait for the clock to reach the horizon.  After a quick restart the horizon is ahead of
+ * Wait for the clock to reach the upper bound.  After a quick restart the upper bound is ahead of
  * a correct clock; wait no longer than such a clock would take.
  */
 static void
@@ -220,7 +220,7 @@ wait_for_clock(Oid found)
 
 	for (;;)
 	{
-		HorizonValue value = fuuid_horizon_peek(found);
+		UpperBoundValue value = fuuid_upper_bound_peek(found);
 		uint64		clock_ns = fuuid_clock_read();
 		uint64		lead_ns = ns_of(value) > clock_ns ? ns_of(value) - clock_ns : 0;
 		uint64		monotonic_ns = fuuid_clock_monotonic_ns();
@@ -246,9 +246,9 @@ is_well_covered(uint64 last_ns, uint64 epoch)
 
 /*
  * Make sure that UUIDs up to this nanosecond, reserved in this epoch, may be returned;
- * move the horizon ahead if need be.  Returns false if they do not count, because this
- * backend knew of no horizon when it reserved them, the instance was reset, another
- * horizon was restored, or the sequence was dropped.  Raises an error if durable order is
+ * move the upper bound ahead if need be.  Returns false if they do not count, because this
+ * backend knew of no upper bound when it reserved them, the instance was reset, another
+ * upper bound was restored, or the sequence was dropped.  Raises an error if durable order is
  * not available.
  */
 bool
@@ -266,7 +266,7 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 	found = sequence;
 	if (!looked)
 		wait_for_clock(found);
-	return move_horizon(found, last_ns, epoch, !looked || last_ns > covered_ns) && looked;
+	return move_upper_bound(found, last_ns, epoch, !looked || last_ns > covered_ns) && looked;
 }
 
 /*
@@ -287,29 +287,29 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 count)
 }
 
 /*
- * The horizon, in microseconds since 1970-01-01 UTC; 0 if there is none.
+ * The upper bound, in microseconds since 1970-01-01 UTC; 0 if there is none.
  */
 int64
-fuuid_durable_horizon(void)
+fuuid_durable_upper_bound(void)
 {
-	return find_sequence() ? fuuid_horizon_peek(sequence).us : 0;
+	return find_sequence() ? fuuid_upper_bound_peek(sequence).us : 0;
 }
 
 /*
- * Reset the instance, and return the horizon to the clock.
+ * Reset the instance, and return the upper bound to the clock.
  */
 void
 fuuid_durable_reset(void)
 {
-	Horizon		horizon;
+	UpperBound	bound;
 	uint64		clock_ns = fuuid_clock_read();	/* if that fails, nothing is reset */
 
 	do
 		require_durable();
-	while (!fuuid_horizon_lock(&horizon, sequence, true));
+	while (!fuuid_upper_bound_lock(&bound, sequence, true));
 
-	/* Under the lock: no earlier reservation can move the horizon after the reset. */
+	/* Under the lock: no earlier reservation can move the upper bound after the reset. */
 	fuuid_instance_reset();
-	write_horizon(&horizon, clock_ns + STRIDE_NS);
-	fuuid_horizon_unlock(&horizon);
+	write_upper_bound(&bound, clock_ns + STRIDE_NS);
+	fuuid_upper_bound_unlock(&bound);
 }

@@ -7,7 +7,7 @@
 
 extern uint64 fuuid_durable_reserve(uint64 clock_ns, uint32 count);
 extern bool fuuid_durable_cover(uint64 last_ns, uint64 epoch);
-extern int64 fuuid_durable_horizon(void);
+extern int64 fuuid_durable_upper_bound(void);
 extern void fuuid_durable_reset(void);
 
 #endif							/* FUUID_DURABLE_H */

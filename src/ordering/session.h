@@ -5,7 +5,7 @@
 #ifndef FUUID_SESSION_H
 #define FUUID_SESSION_H
 
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 
 /* The statistics of one scope, for fast_uuid_stats(). */
 typedef struct OrderingStats

@@ -26,16 +26,16 @@ fuuid_shared_running(uint32 watermark)
 }
 
 /*
- * A number for a new life of the server, random, so that no other life has the same.
+ * A number for a new incarnation of the server, random, so that no other incarnation has the same.
  */
 static int64
-random_life(void)
+random_incarnation(void)
 {
-	int64		life;
+	int64		incarnation;
 
-	if (!pg_strong_random(&life, sizeof(life)))
-		life = GetCurrentTimestamp();
-	return (life & PG_INT64_MAX) | INT64CONST(1) << 32;
+	if (!pg_strong_random(&incarnation, sizeof(incarnation)))
+		incarnation = GetCurrentTimestamp();
+	return (incarnation & PG_INT64_MAX) | INT64CONST(1) << 32;
 }
 
 static void
@@ -48,9 +48,9 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	pg_atomic_init_u64(&ordering->epoch, 0);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 	FUUID_INIT_LWLOCK(&ordering->watermarks.lock);
-	ordering->life = random_life();
+	ordering->incarnation = random_incarnation();
 
-	/* Prepared transactions of an earlier life of the server may be left. */
+	/* Prepared transactions of an earlier incarnation of the server may be left. */
 	pg_atomic_init_u64(&ordering->prepared, 1);
 	pg_atomic_init_u64(&ordering->prepared_ended, 0);
 

@@ -72,10 +72,10 @@ typedef struct SharedOrdering
 	pg_atomic_uint64 largest_clock_lead_ns; /* that a call has found since a reset */
 
 	/*
-	 * A "life" of the server lasts as long as this memory: until a restart, or a crash of
+	 * An "incarnation" of the server lasts as long as this memory: until a restart, or a crash of
 	 * a process.  This is its number, random and at least 2^32.
 	 */
-	int64		life;
+	int64		incarnation;
 
 	WatermarkHistory watermarks;
 

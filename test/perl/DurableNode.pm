@@ -1,4 +1,4 @@
-# Tests of durable order: a server of which the next life begins with an earlier
+# Tests of durable order: a server of which the next incarnation begins with an earlier
 # clock, SQL under durable order there, and the greatest UUID of each database, which
 # all that follow must exceed.
 
@@ -9,12 +9,12 @@ use warnings;
 
 use Exporter qw(import);
 use FakeClock;
-use Lives;
+use Incarnations;
 use PostgreSQL::Test::Cluster;
 use Test::More;
 
 our @EXPORT = qw(*node *database *behind *greatest $durable
-  new_durable_node run outcome refused ids stats session begin_query exceed next_life observe);
+  new_durable_node run outcome refused ids stats session begin_query exceed next_incarnation observe);
 
 # What chooses it, and where the following work.
 our $durable = "SET fast_uuid.ordering = 'durable'";
@@ -85,17 +85,17 @@ sub exceed
 	return;
 }
 
-# The server's next life begins with a clock that is further behind by so many
+# The server's next incarnation begins with a clock that is further behind by so many
 # seconds.
 our $behind = 0;
 
-sub next_life
+sub next_incarnation
 {
 	my ($way, $seconds) = @_;
 	$behind += $seconds;
-	end_life($node, $way);
+	end_incarnation($node, $way);
 	set_clock_offset($node, sprintf('%+d', -$behind));
-	begin_life($node);
+	begin_incarnation($node);
 	return;
 }
 
@@ -112,7 +112,7 @@ sub new_durable_node
 	$node = PostgreSQL::Test::Cluster->new('durable');
 	$node->init(allows_streaming => 1);
 
-	# What is not flushed for the horizon's sake is not flushed by chance.
+	# What is not flushed for the upper bound's sake is not flushed by chance.
 	$node->append_conf('postgresql.conf', "wal_writer_delay = '10 s'\nautovacuum = off\nmax_prepared_transactions = 5\n");
 	start_with_fake_clock($node);
 	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');

@@ -11,8 +11,8 @@
 # includes a reading that is old when it is used.
 #
 # The promise: an id of a call that began after the resets had returned is not FAR; nor
-# is, under durable order, the horizon; between two resets ids ascend, in a session and
-# among all of the instance; and under durable order none is beyond the horizon.
+# is, under durable order, the upper bound; between two resets ids ascend, in a session and
+# among all of the instance; and under durable order none is beyond the upper bound.
 
 package ResetModel;
 
@@ -32,7 +32,7 @@ use constant { NOW => 20, FAR => 100 };
 # counts those that have begun, and those that go on.  To "mark" one is an increment
 # that does not say that it goes on.
 my %design = (
-	reset => [qw(lock begin exchange end horizon)],
+	reset => [qw(lock begin exchange end bound)],
 	generate => [qw(clock word epoch exchange)],
 	tag => 'its own',           # or 'the same', for each reset
 	looks_again => 1,           # at the epoch, where the exchange has failed
@@ -44,11 +44,11 @@ my %design = (
 
 # Shared memory, and on disk; for the checks, how many resets have returned, and the
 # greatest id since the latest reset.
-use constant { LAST => 0, BEGUN => 1, GOING_ON => 2, LOCKED => 3, HORIZON => 4, RETURNED => 5, GREATEST => 6 };
-my @shared_names = ('last', 'begun', 'going on', 'locked', 'horizon', 'returned', 'greatest');
+use constant { LAST => 0, BEGUN => 1, GOING_ON => 2, LOCKED => 3, UPPER_BOUND => 4, RETURNED => 5, GREATEST => 6 };
+my @shared_names = ('last', 'begun', 'going on', 'locked', 'upper_bound', 'returned', 'greatest');
 
 # A session: its reading of the clock, what it has seen, the epoch that it knows, its
-# latest id, and up to where it knows the horizon, in that epoch.  For the checks: what
+# latest id, and up to where it knows the upper bound, in that epoch.  For the checks: what
 # was promised when the call began, and at its latest call.
 use constant { PC => 0, CALLS => 1, SESSION_ORDER => 2, ENTERED => 3, CLOCK => 4, SEEN => 5, OWN_EPOCH => 6, LATEST => 7 };
 use constant { COVERED => 8, COVERED_EPOCH => 9, RESERVED => 10, BEGAN => 11, ABOVE => 12, BEGAN_LATEST => 13, RETURNED_LATEST => 14 };
@@ -96,10 +96,10 @@ sub look
 	return;
 }
 
-# The id is handed out, below that horizon, and the next call can begin.
+# The id is handed out, below that upper bound, and the next call can begin.
 sub returns
 {
-	my ($session, $id, $horizon, @changes) = @_;
+	my ($session, $id, $upper_bound, @changes) = @_;
 	my $began = $v[ $session + BEGAN ];
 	my $in_session = $v[ $session + SESSION_ORDER ];
 	my $left = $v[ $session + CALLS ] - 1;
@@ -121,7 +121,7 @@ sub returns
 	breaks("the id $id is not greater than $v[ $session + ABOVE ], which had been returned") if !$in_session && $id <= $v[ $session + ABOVE ];
 	breaks("the id $id is not greater than the session's latest")
 	  if $v[ $session + RETURNED_LATEST ] == $now && $id <= $v[ $session + BEGAN_LATEST ];
-	breaks("the id $id is beyond the horizon $horizon") if $config{durable} && !$in_session && $id > $horizon;
+	breaks("the id $id is beyond the upper bound $upper_bound") if $config{durable} && !$in_session && $id > $upper_bound;
 	return;
 }
 
@@ -172,7 +172,7 @@ sub session_steps
 		my $again = $protocol{looks_again} ? $protocol{generate}[1] eq 'word' ? 2 : 1 : $step;
 		return becomes($session + SEEN, $v[LAST], $session + PC, $again) if $seen != $v[LAST];
 		my @changes = (LAST, $id, $session + LATEST, $id, $session + SEEN, 0);
-		return returns($session, $id, $v[HORIZON], @changes)
+		return returns($session, $id, $v[UPPER_BOUND], @changes)
 		  unless $config{durable} && ($v[ $session + COVERED ] < $id || $v[ $session + COVERED_EPOCH ] != $v[ $session + OWN_EPOCH ]);
 		return becomes(@changes, $session + RESERVED, $id, $session + PC, $step + 1);
 	}
@@ -181,17 +181,17 @@ sub session_steps
 	# Under the lock.  What does not count is reserved again.
 	return becomes(LOCKED, 0, $session + RESERVED, 0, $session + PC, 1)
 	  if $protocol{checks_under_lock} && epoch() != $v[ $session + OWN_EPOCH ];
-	my $horizon = max($v[HORIZON], $reserved + 1);
-	returns($session, $reserved, $horizon, LOCKED, 0, HORIZON, $horizon,
-		$session + COVERED, $horizon, $session + COVERED_EPOCH, $v[ $session + OWN_EPOCH ]);
-	return $horizon >= FAR && $v[RETURNED] == @resets && breaks("the horizon is $horizon after the resets");
+	my $upper_bound = max($v[UPPER_BOUND], $reserved + 1);
+	returns($session, $reserved, $upper_bound, LOCKED, 0, UPPER_BOUND, $upper_bound,
+		$session + COVERED, $upper_bound, $session + COVERED_EPOCH, $v[ $session + OWN_EPOCH ]);
+	return $upper_bound >= FAR && $v[RETURNED] == @resets && breaks("the upper bound is $upper_bound after the resets");
 }
 
 sub reset_steps
 {
 	my ($reset) = @_;
 	my $step = $v[$reset];
-	my @sequence = grep { $config{durable} || !/^(lock|horizon)$/ } @{ $protocol{reset} };
+	my @sequence = grep { $config{durable} || !/^(lock|bound)$/ } @{ $protocol{reset} };
 	return if $step == @sequence;
 	my $name = $sequence[$step];
 	my @changes = ($reset + PC, $step + 1);
@@ -203,7 +203,7 @@ sub reset_steps
 	return becomes(BEGUN, $v[BEGUN] + 1, $reset + TAG, $v[BEGUN] + 1, @changes) if $name eq 'mark';
 	return becomes(GOING_ON, $v[GOING_ON] - 1, @changes) if $name eq 'end';
 	return becomes(LAST, $protocol{tag} eq 'its own' ? $v[ $reset + TAG ] : 1, @changes) if $name eq 'exchange';
-	return becomes(HORIZON, NOW + 1, LOCKED, 0, @changes);
+	return becomes(UPPER_BOUND, NOW + 1, LOCKED, 0, @changes);
 }
 
 # Nobody waits for what does not come.

@@ -8,7 +8,7 @@
 # atomic; between two of them any other actor can take any number of its own.
 # Memory is that of one processor: which barriers the code needs is not seen here.
 # Nor are several databases; subtransactions; snapshots of a logical slot; nor the
-# horizon of durable order, because of which a reader does not go beyond the latest id
+# upper bound of durable order, because of which a reader does not go beyond the latest id
 # that it has found itself: here it does.
 #
 # A transaction's number, its xid, is a bit; the next one has the next bit.  A snapshot

@@ -10,7 +10,7 @@ SELECT oid::regprocedure AS function, provolatile, proparallel, proisstrict, pro
 SELECT oid::regprocedure || ': ' || coalesce(obj_description(oid), '(nothing)') AS comment
   FROM pg_proc WHERE proname ~ '^(uuidv7_fast|fast_uuid)' ORDER BY oid;
 SELECT obj_description(oid) AS comment FROM pg_extension WHERE extname = 'fast_uuid';
-SELECT obj_description('fast_uuid_horizon'::regclass) AS comment;
+SELECT obj_description('fast_uuid_upper_bound'::regclass) AS comment;
 
 -- the library has no directory in the catalog: dynamic_library_path says where it is
 SELECT DISTINCT probin FROM pg_proc WHERE proname ~ '^(uuidv7_fast|fast_uuid)';

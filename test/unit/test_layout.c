@@ -4,7 +4,7 @@
  */
 #include "c.h"
 
-#include "pure/uuid_layout.h"
+#include "common/uuid_layout.h"
 #include "tap.h"
 
 static bool

@@ -23,7 +23,7 @@ dlsym_if_not_hidden(void *handle, const char *name)
 }
 
 #define dlsym dlsym_if_not_hidden
-#include "pure/vdso_getrandom.h"
+#include "common/vdso_getrandom.h"
 #include "tap.h"
 
 /*

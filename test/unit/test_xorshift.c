@@ -8,7 +8,7 @@
  */
 #include "c.h"
 
-#include "pure/xorshift_lanes.h"
+#include "common/xorshift_lanes.h"
 #include "tap.h"
 
 #define BITS 128

@@ -19,7 +19,7 @@ END $$;
 -- Where the old server had none it begins by the clock.
 SET fast_uuid.ordering = 'durable';
 SET fast_uuid.max_clock_lead = '20 d';
-SELECT fast_uuid_observe(uuidv7_fast_max(horizon)) FROM fast_uuid_stats() WHERE name = 'durable' AND horizon > now() \g /dev/null
+SELECT fast_uuid_observe(uuidv7_fast_max(upper_bound)) FROM fast_uuid_stats() WHERE name = 'durable' AND upper_bound > now() \g /dev/null
 DO $$
 DECLARE
   largest uuid := (SELECT id FROM durable ORDER BY id DESC LIMIT 1);

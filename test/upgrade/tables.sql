@@ -22,7 +22,7 @@ INSERT INTO event (id, n)
   SELECT uuidv7_fast_at(timestamptz '2015-01-01 00:00Z' + n * interval '1 day'), n FROM generate_series(0, 5000) AS n;
 INSERT INTO event (n) SELECT generate_series(5001, 6000);
 
--- Durable order, where this server has it: its horizon is ten days ahead of the clock
+-- Durable order, where this server has it: its upper bound is ten days ahead of the clock
 -- of the server to come.
 CREATE TABLE durable (id uuid);
 SELECT current_setting('server_version_num')::integer >= 170000 AS has_durable \gset

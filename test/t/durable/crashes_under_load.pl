@@ -1,9 +1,9 @@
 # Durable order under fire: sessions generate in every way, each keeps what its
 # client has received, and in the middle of it the server is killed, stopped at once
-# or shut down, and begins again with another clock.  No UUID of a later life is
+# or shut down, and begins again with another clock.  No UUID of a later incarnation is
 # smaller than one that any client received before, or that is in a row.
 #
-#   FAST_UUID_DURABLE_CYCLES=200   that many lives instead of 6
+#   FAST_UUID_DURABLE_CYCLES=200   that many incarnations instead of 6
 #   FAST_UUID_DURABLE_SEED=N       the same steps of the clock again
 
 use strict;
@@ -17,7 +17,7 @@ use Time::HiRes qw(time usleep);
 
 use lib 'test/perl';
 use FakeClock;
-use Lives;
+use Incarnations;
 
 require_fake_clock();
 
@@ -41,7 +41,7 @@ CREATE ROLE nobody LOGIN;
 CREATE TABLE made (id uuid);
 });
 
-# Sessions: a statement, as often as a life may last; what comes before.
+# Sessions: a statement, as often as an incarnation may last; what comes before.
 my %sessions = (
 	'single'      => [ 'SELECT uuidv7_fast()', 'SET default_transaction_read_only = on; SET ROLE nobody' ],
 	'arrays'      => [ 'SELECT unnest(uuidv7_fast_array(300))' ],
@@ -100,11 +100,11 @@ sub received
 my ($total, $began, @problems) = (0, time());
 foreach my $cycle (1 .. $cycles)
 {
-	# The last life ends so that nothing of the server's stays.
+	# The last incarnation ends so that nothing of the server's stays.
 	my $way = ('fast', 'immediate', 'SIGKILL')[ ($cycles - $cycle) % 3 ];
 	$latest = seconds_of($greatest);
 	my $step = step_clock();
-	begin_life($node);
+	begin_incarnation($node);
 
 	# A row counts although its client may not have received the UUID any more.
 	my $row = $node->safe_psql('postgres', 'SELECT id FROM made ORDER BY id DESC LIMIT 1; TRUNCATE made');
@@ -123,7 +123,7 @@ foreach my $cycle (1 .. $cycles)
 		usleep(100_000);
 		step_clock();
 	} while ++$steps < 3 || grep { !-s "$directory/$_.out" } keys %sessions;
-	end_life($node, $way);
+	end_incarnation($node, $way);
 	foreach my $running (@running)
 	{
 		eval { IPC::Run::finish($running); 1 } or BAIL_OUT("a session does not end: $@");
@@ -143,6 +143,6 @@ foreach my $cycle (1 .. $cycles)
 	$greatest = $largest;
 	$total += $count;
 }
-diag(sprintf('%d lives, %d UUIDs, %.1f s per life', $cycles, $total, (time() - $began) / $cycles));
+diag(sprintf('%d incarnations, %d UUIDs, %.1f s per incarnation', $cycles, $total, (time() - $began) / $cycles));
 
 done_testing();

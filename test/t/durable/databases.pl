@@ -1,6 +1,6 @@
-# Durable order and what can be done to its horizon: databases and their copies, the
+# Durable order and what can be done to its upper bound: databases and their copies, the
 # extension moved, dropped and created again, a sequence that is missing or not
-# logged, transactions that do not commit, a horizon that is restored, WAL that
+# logged, transactions that do not commit, an upper bound that is restored, WAL that
 # leaves things out.
 
 use strict;
@@ -13,7 +13,7 @@ use Test::More;
 use lib 'test/perl';
 use DurableNode;
 use FakeClock;
-use Lives;
+use Incarnations;
 
 require_fake_clock();
 
@@ -27,27 +27,27 @@ sub write_page
 }
 
 new_durable_node() or plan(skip_all => 'durable order requires PostgreSQL 17 or later');
-exceed('the first life', ids('SELECT uuidv7_fast()'));
+exceed('the first incarnation', ids('SELECT uuidv7_fast()'));
 $node->safe_psql('postgres', 'CREATE DATABASE template');
 $node->safe_psql('template', 'CREATE EXTENSION fast_uuid');
 
-# A database has a horizon of its own, its copy that of the other.
+# A database has an upper bound of its own, its copy that of the other.
 exceed('a database', ids('SELECT uuidv7_fast()'));
 {
 	local $database = 'other';
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	$node->safe_psql('other', 'CREATE SCHEMA ids; CREATE EXTENSION fast_uuid SCHEMA ids; ALTER DATABASE other SET search_path = ids, public');
-	is(stats('horizon IS NULL'), 't', 'another database has a horizon of its own');
+	is(stats('upper_bound IS NULL'), 't', 'another database has an upper bound of its own');
 	exceed('another database', ids('SELECT uuidv7_fast()'));
 }
-exceed('a database', ids(observe("horizon + interval '1 day'") . '; SELECT uuidv7_fast()'));
-next_life('immediate', 3600);
+exceed('a database', ids(observe("upper_bound + interval '1 day'") . '; SELECT uuidv7_fast()'));
+next_incarnation('immediate', 3600);
 {
 	local $database = 'other';
-	exceed('another database, in the next life', ids('SELECT uuidv7_fast()'));
+	exceed('another database, in the next incarnation', ids('SELECT uuidv7_fast()'));
 	is(stats("clock_lead < '2 h'", 'instance'), 't', 'the first one\'s UUIDs do not count there');
 }
-exceed('a database, in the next life', ids('SELECT uuidv7_fast()'));
+exceed('a database, in the next incarnation', ids('SELECT uuidv7_fast()'));
 foreach my $strategy ('file_copy', 'wal_log')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $strategy TEMPLATE other STRATEGY $strategy; ALTER DATABASE $strategy SET search_path = ids, public");
@@ -55,11 +55,11 @@ foreach my $strategy ('file_copy', 'wal_log')
 }
 foreach my $databases ([ 'other', 'file_copy', 'wal_log' ], [ 'wal_log', 'file_copy', 'other' ])
 {
-	next_life('immediate', 3600);
+	next_incarnation('immediate', 3600);
 	foreach my $name (@$databases)
 	{
 		local $database = $name;
-		exceed("in the next life, the database $name", ids('SELECT uuidv7_fast()'));
+		exceed("in the next incarnation, the database $name", ids('SELECT uuidv7_fast()'));
 	}
 }
 
@@ -72,28 +72,28 @@ foreach my $databases ([ 'other', 'file_copy', 'wal_log' ], [ 'wal_log', 'file_c
 	exceed('in another schema, the same session', $session->query_safe('SELECT uuidv7_fast()'));
 	exceed('in another schema', ids('SELECT uuidv7_fast()'));
 	$session->quit;
-	next_life('immediate', 3600);
-	exceed('in another schema, in the next life', ids('SELECT uuidv7_fast()'));
+	next_incarnation('immediate', 3600);
+	exceed('in another schema, in the next incarnation', ids('SELECT uuidv7_fast()'));
 }
 
 # Without its sequence, and created again.
-my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_uuid_horizon" of extension "fast_uuid"\n.*HINT:  Restore the sequence, or drop and re-create the extension/s;
+my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_uuid_upper_bound" of extension "fast_uuid"\n.*HINT:  Restore the sequence, or drop and re-create the extension/s;
 {
 	local $database = 'other';
 	my $session = session();
 	exceed('an existing session', $session->query_safe('SELECT uuidv7_fast()'));
-	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid DROP SEQUENCE fast_uuid_horizon; DROP SEQUENCE fast_uuid_horizon');
+	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid DROP SEQUENCE fast_uuid_upper_bound; DROP SEQUENCE fast_uuid_upper_bound');
 	refused("SELECT $_", $missing, "without the sequence, $_")
 	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()', 'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
 	is($session->query('SELECT uuidv7_fast()'), '', 'without the sequence, an existing session: no UUID');
 	like($session->{stderr}, $missing, 'without the sequence, an existing session: the error');
 	$session->{stderr} = '';
-	is(stats('horizon IS NULL'), 't', 'without the sequence: there is no horizon');
+	is(stats('upper_bound IS NULL'), 't', 'without the sequence: there is no upper bound');
 	is(outcome("SET fast_uuid.ordering = 'instance'; SELECT uuidv7_fast_watermark() IS NOT NULL, uuidv7_fast() IS NOT NULL"),
 		't|t', 'without the sequence: the rest works');
-	$node->safe_psql('other', 'CREATE SEQUENCE public.fast_uuid_horizon');
+	$node->safe_psql('other', 'CREATE SEQUENCE public.fast_uuid_upper_bound');
 	refused('SELECT uuidv7_fast()', $missing, 'with a sequence of that name that is not the extension\'s');
-	$node->safe_psql('other', 'DROP SEQUENCE public.fast_uuid_horizon');
+	$node->safe_psql('other', 'DROP SEQUENCE public.fast_uuid_upper_bound');
 	foreach my $before ('', 'BEGIN; SELECT uuidv7_fast()')
 	{
 		exceed('an existing session, in a transaction', $session->query_safe($before)) if $before;
@@ -102,28 +102,28 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 		exceed('created again', ids('SELECT uuidv7_fast()'));
 	}
 	$session->quit;
-	next_life('immediate', 3600);
-	exceed('created again, in the next life', ids('SELECT uuidv7_fast()'));
+	next_incarnation('immediate', 3600);
+	exceed('created again, in the next incarnation', ids('SELECT uuidv7_fast()'));
 }
 
 # A sequence that a crash would empty.
 {
 	local $database = 'other';
-	my $unlogged = qr/ERROR:  55000: sequence "fast_uuid_horizon" is unlogged\n.*HINT:  Use ALTER SEQUENCE ... SET LOGGED/s;
-	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET UNLOGGED');
+	my $unlogged = qr/ERROR:  55000: sequence "fast_uuid_upper_bound" is unlogged\n.*HINT:  Use ALTER SEQUENCE ... SET LOGGED/s;
+	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_upper_bound SET UNLOGGED');
 	refused('SELECT fast_uuid_reset_ordering()', $unlogged, 'an unlogged sequence');
-	next_life('immediate', 3600);
+	next_incarnation('immediate', 3600);
 	refused("SELECT $_", $unlogged, "an unlogged sequence, $_")
 	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()';
-	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_horizon SET LOGGED');
+	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_upper_bound SET LOGGED');
 	exceed('logged again', ids('SELECT uuidv7_fast()'));
 }
 
 # A transaction that has altered the sequence: its rollback would take back what is written.
 {
 	local $database = 'other';
-	my $alter = 'ALTER SEQUENCE fast_uuid_horizon CACHE 1';
-	my $altered = qr/ERROR:  55000: sequence "fast_uuid_horizon" was altered in this transaction\n.*HINT:  Commit/s;
+	my $alter = 'ALTER SEQUENCE fast_uuid_upper_bound CACHE 1';
+	my $altered = qr/ERROR:  55000: sequence "fast_uuid_upper_bound" was altered in this transaction\n.*HINT:  Commit/s;
 	refused("BEGIN; $alter; SELECT $_", $altered, "after ALTER SEQUENCE, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()', 'fast_uuid_reset_ordering()';
 	exceed('after ALTER SEQUENCE, rolled back to a savepoint', ids("BEGIN; SAVEPOINT a; $alter; ROLLBACK TO a; SELECT uuidv7_fast(); COMMIT"));
 }
@@ -131,17 +131,17 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 # A sequence whose page is damaged.
 {
 	local $database = 'other';
-	my $magic = qr/ERROR:  XX001: bad magic number in sequence "fast_uuid_horizon"/;
-	my $file  = $node->data_dir . '/' . $node->safe_psql('other', "SELECT pg_relation_filepath('fast_uuid_horizon')");
+	my $magic = qr/ERROR:  XX001: bad magic number in sequence "fast_uuid_upper_bound"/;
+	my $file  = $node->data_dir . '/' . $node->safe_psql('other', "SELECT pg_relation_filepath('fast_uuid_upper_bound')");
 	$node->safe_psql('postgres', 'ALTER SYSTEM SET ignore_checksum_failure = on');
-	end_life($node, 'fast');
+	end_incarnation($node, 'fast');
 	my $page = slurp_file($file);
 	write_page($file, substr($page, 0, length($page) - 8) . pack('Q', 0));
-	begin_life($node);
+	begin_incarnation($node);
 	refused("SELECT $_", $magic, "a damaged page, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()', 'fast_uuid_reset_ordering()';
-	end_life($node, 'immediate');
+	end_incarnation($node, 'immediate');
 	write_page($file, $page);
-	begin_life($node);
+	begin_incarnation($node);
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET ignore_checksum_failure');
 	exceed('mended', ids('SELECT uuidv7_fast()'));
 }
@@ -153,42 +153,42 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	exceed('created, and rolled back', ids('BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); ROLLBACK'));
 	refused('SELECT uuidv7_fast()', qr/ERROR:  42883: /, 'created, and rolled back');
 	exceed('created, and prepared', ids("BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); PREPARE TRANSACTION 'a'"));
-	next_life('immediate', 3600);
+	next_incarnation('immediate', 3600);
 	$node->safe_psql('fresh', "COMMIT PREPARED 'a'");
-	exceed('prepared, and committed in the next life', ids('SELECT uuidv7_fast()'));
+	exceed('prepared, and committed in the next incarnation', ids('SELECT uuidv7_fast()'));
 	exceed('dropped, and rolled back', ids('BEGIN; DROP EXTENSION fast_uuid; ROLLBACK; SELECT uuidv7_fast()'));
-	next_life('immediate', 3600);
-	exceed('dropped, and rolled back, in the next life', ids('SELECT uuidv7_fast()'));
+	next_incarnation('immediate', 3600);
+	exceed('dropped, and rolled back, in the next incarnation', ids('SELECT uuidv7_fast()'));
 }
 
-# A horizon that setval() restores, as a dump does, far ahead: is refused until a
+# An upper bound that setval() restores, as a dump does, far ahead: is refused until a
 # superuser observes it, and counts from then on.
 {
 	local $database = 'restored';
 	$node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template');
 	$node->safe_psql('restored',
-		"SELECT setval('fast_uuid_horizon', (extract(epoch FROM clock_timestamp() + interval '10 days') * 1000000)::bigint)");
-	my $horizon = stats('horizon');
-	refused("SELECT $_", qr/ERROR:  55000: horizon of ordering "durable" is too far ahead/, "restored, $_")
+		"SELECT setval('fast_uuid_upper_bound', (extract(epoch FROM clock_timestamp() + interval '10 days') * 1000000)::bigint)");
+	my $upper_bound = stats('upper_bound');
+	refused("SELECT $_", qr/ERROR:  55000: upper bound of ordering "durable" is too far ahead/, "restored, $_")
 	  foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()';
-	refused("SELECT fast_uuid_observe(uuidv7_fast_max('$horizon'))", qr/ERROR:  22023: UUID is too far ahead of the clock/,
+	refused("SELECT fast_uuid_observe(uuidv7_fast_max('$upper_bound'))", qr/ERROR:  22023: UUID is too far ahead of the clock/,
 		'restored, accepted without a limit that allows it');
-	is(outcome("SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_max(horizon))"
+	is(outcome("SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_max(upper_bound))"
 			. " FROM fast_uuid_stats() WHERE name = 'durable'"), '', 'restored: a superuser accepts it');
-	is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) >= '$horizon'"), 't', 'restored: counts');
+	is(outcome("SELECT uuidv7_fast_timestamp(uuidv7_fast(), true) >= '$upper_bound'"), 't', 'restored: counts');
 	exceed('restored', ids('SELECT uuidv7_fast()'));
-	next_life('immediate', 3600);
-	exceed('restored, in the next life', ids('SELECT uuidv7_fast()'));
+	next_incarnation('immediate', 3600);
+	exceed('restored, in the next incarnation', ids('SELECT uuidv7_fast()'));
 }
 
-# Who needs the horizon only later does not wait for it.
+# Who needs the upper bound only later does not wait for it.
 {
 	local $database = 'template';
 	my $session = session();
-	exceed('a session with a horizon', $session->query_safe('SELECT uuidv7_fast()'));
+	exceed('a session with an upper bound', $session->query_safe('SELECT uuidv7_fast()'));
 	my $locker = $node->background_psql('template');
-	$locker->query_safe('BEGIN; ALTER SEQUENCE fast_uuid_horizon CACHE 1');
-	exceed('a sequence that is locked', $session->query_safe(observe("horizon - interval '400 ms'") . '; SELECT uuidv7_fast()') =~ /(\S+)$/);
+	$locker->query_safe('BEGIN; ALTER SEQUENCE fast_uuid_upper_bound CACHE 1');
+	exceed('a sequence that is locked', $session->query_safe(observe("upper_bound - interval '400 ms'") . '; SELECT uuidv7_fast()') =~ /(\S+)$/);
 	$locker->query_safe('ROLLBACK');
 
 	exceed('a sequence that was locked', ids('SELECT uuidv7_fast()'));
@@ -205,14 +205,14 @@ $node->stop;
 	$node->init;
 	$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_writer_delay = '10 s'\nautovacuum = off\n");
 	set_clock_offset($node, '+0');
-	begin_life($node);
+	begin_incarnation($node);
 	foreach my $threshold ('0', '2 MB')
 	{
 		$database = 'threshold_' . substr($threshold, 0, 1);
 		$node->safe_psql('postgres', "CREATE DATABASE $database; ALTER DATABASE $database SET wal_skip_threshold = '$threshold'");
 		exceed("wal_level = minimal, skip $threshold: created", ids('BEGIN; CREATE EXTENSION fast_uuid; SELECT uuidv7_fast_set(10); COMMIT'));
-		next_life('immediate', 3600);
-		exceed("wal_level = minimal, skip $threshold: in the next life", ids('SELECT uuidv7_fast()'));
+		next_incarnation('immediate', 3600);
+		exceed("wal_level = minimal, skip $threshold: in the next incarnation", ids('SELECT uuidv7_fast()'));
 	}
 	$node->stop;
 }

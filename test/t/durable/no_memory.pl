@@ -31,12 +31,12 @@ my $durable   = "SET fast_uuid.ordering = 'durable'; SET fast_uuid.max_clock_lea
 # Ten minutes ahead of the clock, which a reset would give up.
 my $session = RawSession->start($node, $durable, "SELECT fast_uuid_observe(uuidv7_fast_max(clock_timestamp() + interval '10 min'))");
 my $latest  = $session->query_safe('SELECT uuidv7_fast()');
-my $horizon = "SELECT horizon FROM fast_uuid_stats() WHERE name = 'durable'";
-my $before  = $session->query_safe($horizon);
+my $upper_bound = "SELECT upper_bound FROM fast_uuid_stats() WHERE name = 'durable'";
+my $before  = $session->query_safe($upper_bound);
 $session->query_safe($no_memory);
 like($session->outcome('SELECT fast_uuid_reset_ordering()'), qr/^53200/, 'a reset without memory: an error');
 $session->query_safe("SELECT inject_fault('')");
-is($session->query_safe($horizon), $before, 'the horizon is where it was');
+is($session->query_safe($upper_bound), $before, 'the upper bound is where it was');
 cmp_ok($session->query_safe('SELECT uuidv7_fast()'), 'gt', $latest, 'and the order goes on');
 $session->query_safe('SELECT fast_uuid_reset_ordering()');
 cmp_ok($session->query_safe('SELECT uuidv7_fast()'), 'lt', $latest, 'with memory it is given up');
@@ -46,11 +46,11 @@ $session->quit;
 	$node->restart;
 }
 
-# Each call finds a horizon to begin after, and has no memory to move it.
+# Each call finds an upper bound to begin after, and has no memory to move it.
 my $deaf = RawSession->start($node, $durable, $no_memory);
 my $pid  = $deaf->query_safe('SELECT pg_backend_pid()');
 my $call = 'SELECT uuidv7_fast()';
-like($deaf->outcome($call), qr/^53200/, 'a UUID without memory for its horizon: an error');
+like($deaf->outcome($call), qr/^53200/, 'a UUID without memory for its upper bound: an error');
 $deaf->{socket}->print(('Q' . pack('N', 5 + length $call) . "$call\0") x 5000);
 $deaf->{socket}->flush;
 wait_until('the server waits for the client',

@@ -1,5 +1,5 @@
 # Durable order in a database whose owner is no superuser: he creates the extension,
-# dumps and restores the horizon, and cannot move the time of the instance by it.
+# dumps and restores the upper bound, and cannot move the time of the instance by it.
 
 use strict;
 use warnings;
@@ -48,31 +48,31 @@ is(as_role('owner', 'owned', "CREATE EXTENSION fast_uuid; $durable; SELECT uuidv
 # A name is no SQL.
 $node->safe_psql('postgres', 'CREATE ROLE "My App; ALTER ROLE owner SUPERUSER" LOGIN; CREATE DATABASE app OWNER "My App; ALTER ROLE owner SUPERUSER"');
 is(as_role('My App; ALTER ROLE owner SUPERUSER', 'app', "CREATE EXTENSION fast_uuid; $durable; SELECT uuidv7_fast() IS NOT NULL"), 't', 'a role of any name creates it');
-is($node->safe_psql('app', q{SELECT has_sequence_privilege('My App; ALTER ROLE owner SUPERUSER', 'fast_uuid_horizon', 'UPDATE'),
-       has_sequence_privilege('My App; ALTER ROLE owner SUPERUSER', 'fast_uuid_horizon', 'UPDATE WITH GRANT OPTION'),
-       (SELECT rolsuper FROM pg_roles WHERE rolname = 'owner')}), 't|f|f', '... and has the privilege to restore the horizon, which it cannot pass on');
+is($node->safe_psql('app', q{SELECT has_sequence_privilege('My App; ALTER ROLE owner SUPERUSER', 'fast_uuid_upper_bound', 'UPDATE'),
+       has_sequence_privilege('My App; ALTER ROLE owner SUPERUSER', 'fast_uuid_upper_bound', 'UPDATE WITH GRANT OPTION'),
+       (SELECT rolsuper FROM pg_roles WHERE rolname = 'owner')}), 't|f|f', '... and has the privilege to restore the upper bound, which it cannot pass on');
 
 # A sequence of his own in the extension, in another schema.
 foreach my $value ($far, -1)
 {
 	is(as_role('owner', 'owned', qq{
-CREATE SCHEMA mine; CREATE SEQUENCE mine.fast_uuid_horizon MINVALUE -9223372036854775808; ALTER EXTENSION fast_uuid ADD SEQUENCE mine.fast_uuid_horizon;
-SELECT setval('mine.fast_uuid_horizon', $value) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL}),
+CREATE SCHEMA mine; CREATE SEQUENCE mine.fast_uuid_upper_bound MINVALUE -9223372036854775808; ALTER EXTENSION fast_uuid ADD SEQUENCE mine.fast_uuid_upper_bound;
+SELECT setval('mine.fast_uuid_upper_bound', $value) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL}),
 		"t\nt", "another sequence in the extension, $value: does not count");
 	$node->restart;
 	as_role('owner', 'owned', "$durable; SELECT uuidv7_fast(); SELECT uuidv7_fast_watermark()");
 	unharmed("another sequence, $value, after a restart");
-	as_role('owner', 'owned', 'ALTER EXTENSION fast_uuid DROP SEQUENCE mine.fast_uuid_horizon; DROP SCHEMA mine CASCADE');
+	as_role('owner', 'owned', 'ALTER EXTENSION fast_uuid DROP SEQUENCE mine.fast_uuid_upper_bound; DROP SCHEMA mine CASCADE');
 }
 
 # The extension's, which he may set to restore a dump.
-like(as_role('owner', 'owned', "SELECT nextval('fast_uuid_horizon')"), qr/ERROR:  2200H: nextval: reached maximum value/, 'nextval() does not move it');
-my $set = "SELECT setval('fast_uuid_horizon', %s) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL";
+like(as_role('owner', 'owned', "SELECT nextval('fast_uuid_upper_bound')"), qr/ERROR:  2200H: nextval: reached maximum value/, 'nextval() does not move it');
+my $set = "SELECT setval('fast_uuid_upper_bound', %s) IS NOT NULL; $durable; SELECT uuidv7_fast() IS NOT NULL";
 my $now = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
-is(as_role('owner', 'owned', "$durable; SELECT setval('fast_uuid_horizon', $now + 50000000) IS NOT NULL;"
+is(as_role('owner', 'owned', "$durable; SELECT setval('fast_uuid_upper_bound', $now + 50000000) IS NOT NULL;"
 		. " SELECT uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp() + interval '40 s'"), "t\nt", 'less than a minute ahead: UUIDs continue from there');
 unharmed('less than a minute ahead');
-my $too_far = qr/ERROR:  55000: horizon of ordering "durable" is too far ahead of the clock\nDETAIL:  It was set by setval\(\).* \d+ ms ahead; the limit is 60000 ms\.\nHINT:.*fast_uuid_observe\(\).*to the present time with setval\(\)/;
+my $too_far = qr/ERROR:  55000: upper bound of ordering "durable" is too far ahead of the clock\nDETAIL:  It was set by setval\(\).* \d+ ms ahead; the limit is 60000 ms\.\nHINT:.*fast_uuid_observe\(\).*to the present time with setval\(\)/;
 foreach my $value ($far, "$now + 70000000", '9223372036854775807')
 {
 	like(as_role('owner', 'owned', sprintf($set, $value)), qr/^t.*$too_far/s, "$value: refused");
@@ -94,7 +94,7 @@ $_->quit foreach $other, $deaf;
 
 is($node->safe_psql('owned', "$durable; SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast() IS NOT NULL"), "\nt", 'a reset returns to the clock');
 
-# Each of the ways out of a horizon that a dump has restored, 20 minutes ahead: the
+# Each of the ways out of an upper bound that a dump has restored, 20 minutes ahead: the
 # owner gives the order up, or a superuser accepts it.
 my $dump = $node->basedir . '/owned.sql';
 my $observe = "$durable; SET fast_uuid.max_clock_lead = '30 min'; SELECT fast_uuid_observe(uuidv7_fast_max(%s)) FROM fast_uuid_stats() WHERE name = 'durable'";
@@ -102,8 +102,8 @@ $node->safe_psql('owned', sprintf($observe, "clock_timestamp() + interval '20 mi
 $node->command_ok([ 'pg_dump', '-U', 'owner', '-f', $dump, '-d', $node->connstr('owned') ], 'the owner dumps it');
 $node->safe_psql('owned', "$durable; SELECT fast_uuid_reset_ordering()");
 foreach my $case (
-	[ 'the owner sets it to the present time', 'owner', "SELECT setval('fast_uuid_horizon', $now) IS NOT NULL", "t\n", '<' ],
-	[ 'a superuser accepts it', $superuser, sprintf($observe, 'horizon'), "\n", '>' ])
+	[ 'the owner sets it to the present time', 'owner', "SELECT setval('fast_uuid_upper_bound', $now) IS NOT NULL", "t\n", '<' ],
+	[ 'a superuser accepts it', $superuser, sprintf($observe, 'upper_bound'), "\n", '>' ])
 {
 	my ($name, $role, $sql, $out, $compared) = @$case;
 	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS restored');
@@ -118,7 +118,7 @@ $node->safe_psql('owned', "$durable; SELECT fast_uuid_reset_ordering()");
 # What durable order has written itself is believed, however far ahead it is.
 $node->safe_psql('owned', "$durable; SET fast_uuid.max_clock_lead = '1 h'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '30 min'))");
 $node->restart;
-is(as_role('owner', 'owned', "$durable; SELECT uuidv7_fast_timestamp(uuidv7_fast()) > now() + interval '20 min'"), 't', 'a horizon of its own, half an hour ahead: goes on from there after a restart');
+is(as_role('owner', 'owned', "$durable; SELECT uuidv7_fast_timestamp(uuidv7_fast()) > now() + interval '20 min'"), 't', 'an upper bound of its own, half an hour ahead: goes on from there after a restart');
 $node->safe_psql('owned', "$durable; SELECT fast_uuid_reset_ordering()");
 
 # A superuser's value is limited in the same way.
@@ -129,17 +129,17 @@ $node->safe_psql('postgres', "$durable; SELECT fast_uuid_reset_ordering()");
 {
 	$node->safe_psql('postgres', 'CREATE ROLE dba SUPERUSER');
 	$node->safe_psql('postgres', 'CREATE DATABASE lost');
-	$node->safe_psql('lost', 'CREATE EXTENSION fast_uuid; ALTER SEQUENCE fast_uuid_horizon OWNER TO dba');
+	$node->safe_psql('lost', 'CREATE EXTENSION fast_uuid; ALTER SEQUENCE fast_uuid_upper_bound OWNER TO dba');
 	$node->safe_psql('postgres', 'ALTER ROLE dba NOSUPERUSER');
 	my $watermark = $node->safe_psql('lost', "$durable; SELECT uuidv7_fast_watermark()");
-	is($node->safe_psql('lost', "SELECT horizon > uuidv7_fast_timestamp('$watermark', true) FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
+	is($node->safe_psql('lost', "SELECT upper_bound > uuidv7_fast_timestamp('$watermark', true) FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
 		'the owner of the sequence has lost superuser: the watermark is covered');
 	is(as_role('owner', 'lost', "$durable; SELECT uuidv7_fast() > '$watermark'"), 't', '... and UUIDs are generated');
 
 	# What nextval() has counted is not what durable order writes there.
 	$node->safe_psql('postgres', 'ALTER ROLE dba LOGIN');
-	like(as_role('dba', 'lost', "ALTER SEQUENCE fast_uuid_horizon INCREMENT BY 1; SELECT setval('fast_uuid_horizon', $far, false) IS NOT NULL;"
-			. " SELECT nextval('fast_uuid_horizon') IS NOT NULL; SELECT log_cnt > 0 FROM fast_uuid_horizon; $durable; SELECT uuidv7_fast()"),
+	like(as_role('dba', 'lost', "ALTER SEQUENCE fast_uuid_upper_bound INCREMENT BY 1; SELECT setval('fast_uuid_upper_bound', $far, false) IS NOT NULL;"
+			. " SELECT nextval('fast_uuid_upper_bound') IS NOT NULL; SELECT log_cnt > 0 FROM fast_uuid_upper_bound; $durable; SELECT uuidv7_fast()"),
 		qr/^t\nt\nt.*$too_far/, '... and its owner does not set it by nextval() either');
 }
 $node->stop;

@@ -12,13 +12,13 @@ use Test::More;
 use lib 'test/perl';
 use DurableNode;
 use FakeClock;
-use Lives;
+use Incarnations;
 
 require_fake_clock();
 
 new_durable_node() or plan(skip_all => 'durable order requires PostgreSQL 17 or later');
 $node->safe_psql('postgres', 'CREATE TABLE made (n bigserial, id uuid)');
-next_life('fast', 3600);
+next_incarnation('fast', 3600);
 exceed('the primary', ids('SELECT uuidv7_fast()'));
 
 # A standby of a primary whose sessions write until it is promoted, and after;
@@ -28,11 +28,11 @@ my $cascaded = PostgreSQL::Test::Cluster->new('cascaded');
 $node->backup('copy');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
 set_clock_offset($standby, sprintf('%+d', -$behind - 3600));
-begin_life($standby);
+begin_incarnation($standby);
 $cascaded->init_from_backup($node, 'copy');
 $cascaded->enable_streaming($standby);
 set_clock_offset($cascaded, sprintf('%+d', -$behind - 7200));
-begin_life($cascaded);
+begin_incarnation($cascaded);
 
 sub write_rows
 {
@@ -68,11 +68,11 @@ sub wait_for_rows
 	return;
 }
 
-my $recovery = qr/ERROR:  (?:55000: )?cannot use ordering "durable" during recovery\n.*DETAIL:  A standby cannot write the horizon of ordering "durable"\.\n.*HINT:  Generate UUIDs on the primary/s;
+my $recovery = qr/ERROR:  (?:55000: )?cannot use ordering "durable" during recovery\n.*DETAIL:  A standby cannot write the upper bound of ordering "durable"\.\n.*HINT:  Generate UUIDs on the primary/s;
 my $primary = $node;
 $node->safe_psql('postgres', 'CREATE TABLE enough ()');
 $node->safe_psql('postgres', 'CREATE DATABASE unlogged');
-$node->safe_psql('unlogged', 'CREATE EXTENSION fast_uuid; ALTER SEQUENCE fast_uuid_horizon SET UNLOGGED');
+$node->safe_psql('unlogged', 'CREATE EXTENSION fast_uuid; ALTER SEQUENCE fast_uuid_upper_bound SET UNLOGGED');
 my @writers = map { write_rows($primary) } 1 .. 3;
 wait_for_rows($cascaded, $greatest{postgres});
 {
@@ -80,10 +80,10 @@ wait_for_rows($cascaded, $greatest{postgres});
 	refused("SELECT $_", $recovery, "on a standby, $_")
 	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)',
 	  'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
-	is(stats('horizon IS NOT NULL'), 't', 'on a standby: the horizon is shown');
+	is(stats('upper_bound IS NOT NULL'), 't', 'on a standby: the upper bound is shown');
 	{
 		local $database = 'unlogged';
-		is(stats('horizon IS NULL'), 't', 'on a standby, an unlogged sequence: it has no horizon there');
+		is(stats('upper_bound IS NULL'), 't', 'on a standby, an unlogged sequence: it has no upper bound there');
 	}
 	my $session = session();
 	is($session->query('SELECT uuidv7_fast()'), '', 'on a standby, a session that stays: no UUID');
@@ -100,7 +100,7 @@ wait_for_rows($cascaded, $greatest{postgres});
 	# And at once the next one.
 	push @writers, write_rows($standby);
 	wait_for_rows($cascaded, $greatest{postgres});
-	end_life($standby, 'immediate');
+	end_incarnation($standby, 'immediate');
 }
 {
 	local $node = $cascaded;
@@ -109,8 +109,8 @@ wait_for_rows($cascaded, $greatest{postgres});
 	$greatest{postgres} = greatest_row();
 	cmp_ok($greatest{postgres}, 'gt', $node->safe_psql('postgres', 'SELECT uuidv7_fast_max(now())'), 'promoted in turn: rows came whose time is ahead of the clock');
 	exceed('promoted in turn', ids('SELECT unnest(uuidv7_fast_array(1000))'));
-	next_life('SIGKILL', 7200);
-	exceed('promoted in turn, in the next life', ids('SELECT uuidv7_fast()'));
+	next_incarnation('SIGKILL', 7200);
+	exceed('promoted in turn, in the next incarnation', ids('SELECT uuidv7_fast()'));
 	$cascaded->stop;
 }
 $primary->safe_psql('postgres', 'INSERT INTO enough DEFAULT VALUES');

@@ -77,7 +77,7 @@ $new->command_ok([ 'pg_restore', '--exit-on-error', '-d', $new->connstr('owned')
 is($new->safe_psql('owned', $items), $old->safe_psql('owned', $items), 'without the role: the same table');
 
 # Durable order: the UUIDs are ten days ahead of the clock of the new server, whose
-# first one is asked for in a new life of it.
+# first one is asked for in a new incarnation of it.
 SKIP:
 {
 	skip 'durable order requires PostgreSQL 17', 1 if $old->safe_psql('postgres', 'SHOW server_version_num') < 170000;
@@ -86,7 +86,7 @@ SKIP:
 	my $latest  = $old->safe_psql('postgres',
 		"SET fast_uuid.max_clock_lead = '20 d'; SELECT ids.fast_uuid_observe(ids.uuidv7_fast_min(now() + interval '10 days')); $durable") =~ s/^\n//r;
 	my $accept = "SET fast_uuid.ordering = 'durable'; SET fast_uuid.max_clock_lead = '20 d';"
-	  . " SELECT ids.fast_uuid_observe(ids.uuidv7_fast_max(horizon)) FROM ids.fast_uuid_stats() WHERE name = 'durable'";
+	  . " SELECT ids.fast_uuid_observe(ids.uuidv7_fast_max(upper_bound)) FROM ids.fast_uuid_stats() WHERE name = 'durable'";
 	my $dump = $old->basedir . '/durable';
 	foreach my $case (
 		[ 'everything', [], 'gt' ],

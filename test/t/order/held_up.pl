@@ -52,7 +52,7 @@ $holder->query_safe('SELECT hold_reset(false)') foreach 1 .. 3;
 $holder->quit;
 $node->stop;
 
-# After a quick restart the horizon is ahead of the clock, and that is waited for; no
+# After a quick restart the upper bound is ahead of the clock, and that is waited for; no
 # longer than a clock that is right would take.
 SKIP:
 {
@@ -63,12 +63,12 @@ SKIP:
 	$clock->put(1_800_000_000_000_000_000);
 	my $latest = $node->safe_psql('postgres', $generate);
 
-	# A session of the server's next life, and its process, that wait for the clock.  If
+	# A session of the server's next incarnation, and its process, that wait for the clock.  If
 	# it is to be cancelled, another one has begun to wait before, and goes on with that;
-	# the horizon is as far ahead as is waited for, in one go.
-	# A machine that is slow enough may miss both, and looks at another life.
-	# In each life the horizon moves ahead by a second.
-	my $lives   = 0;
+	# the upper bound is as far ahead as is waited for, in one go.
+	# A machine that is slow enough may miss both, and looks at another incarnation.
+	# In each incarnation the upper bound moves ahead by a second.
+	my $incarnations   = 0;
 	my $waiting = sub {
 		my ($cancel) = @_;
 		foreach (1 .. 10)
@@ -76,7 +76,7 @@ SKIP:
 			$node->stop;
 			unlink $node->basedir . '/clock';
 			$clock = KnownClock->new($node);
-			$clock->put(1_800_000_000_000_000_000 + $lives++ * 1_000_000_000 - ($cancel ? 995_000_000 : 0));
+			$clock->put(1_800_000_000_000_000_000 + $incarnations++ * 1_000_000_000 - ($cancel ? 995_000_000 : 0));
 			my @sessions = map { RawSession->start($node) } 1 .. ($cancel ? 2 : 1);
 			my @pids     = map { $_->query('SELECT pg_backend_pid()') } @sessions;
 			foreach my $n (0 .. $#sessions)

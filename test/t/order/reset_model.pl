@@ -1,6 +1,6 @@
 # The reset of the instance's order, explored in a model.  In every interleaving of the
 # configurations below an id of a call that begins after the resets have returned does not
-# continue from before them, nor does the horizon; and between resets ids ascend.  Each of
+# continue from before them, nor does the upper bound; and between resets ids ascend.  Each of
 # the mistakes below breaks that.
 
 use strict;
@@ -29,12 +29,12 @@ my %configurations = (
 
 # The mistake, the configuration that shows it, and what it changes in the protocol.
 my @mutations = (
-	[ 'no increment before the exchange', 'one reset', reset => [qw(lock exchange mark horizon)] ],
-	[ 'no increment after it', 'one reset', reset => [qw(lock mark exchange horizon)] ],
-	[ 'two increments that do not tell that a reset goes on', 'one reset', reset => [qw(lock mark exchange mark horizon)] ],
-	[ 'it never ends', 'a reset, and session order', reset => [qw(lock begin exchange horizon)] ],
-	[ 'the exchange comes first', 'one reset', reset => [qw(lock exchange begin end horizon)] ],
-	[ 'the exchange comes last', 'one reset', reset => [qw(lock begin end exchange horizon)] ],
+	[ 'no increment before the exchange', 'one reset', reset => [qw(lock exchange mark bound)] ],
+	[ 'no increment after it', 'one reset', reset => [qw(lock mark exchange bound)] ],
+	[ 'two increments that do not tell that a reset goes on', 'one reset', reset => [qw(lock mark exchange mark bound)] ],
+	[ 'it never ends', 'a reset, and session order', reset => [qw(lock begin exchange bound)] ],
+	[ 'the exchange comes first', 'one reset', reset => [qw(lock exchange begin end bound)] ],
+	[ 'the exchange comes last', 'one reset', reset => [qw(lock begin end exchange bound)] ],
 	[ 'all resets have one tag', 'two resets', tag => 'the same' ],
 
 	[ 'without the barrier the epoch is read before the word', 'one reset', generate => [qw(clock epoch word exchange)] ],
@@ -45,7 +45,7 @@ my @mutations = (
 	[ 'a session that enters for the first time takes the epoch as it is', 'a reset, and a first entry', first_epoch => 'present' ],
 
 	[ 'durable order does not look at the epoch under the lock', 'durable order, a reset', checks_under_lock => 0 ],
-	[ 'a reset leaves the lock before it has reset the word', 'durable order, a reset', reset => [qw(lock horizon begin exchange end)] ]);
+	[ 'a reset leaves the lock before it has reset the word', 'durable order, a reset', reset => [qw(lock bound begin exchange end)] ]);
 
 check_model(\&explore_reset, \%configurations, @mutations);
 

@@ -141,26 +141,26 @@ foreach my $limit ([ '2', 2 ], [ '2ms', 2 ], [ '2000us', 2 ], [ '1s', 1_000 ], [
 }
 query('RESET fast_uuid.max_clock_lead; SELECT fast_uuid_reset_ordering()');
 
-# The watermark, and the horizon: a second beyond the latest, in microseconds.
+# The watermark, and the upper bound: a second beyond the latest, in microseconds.
 SKIP:
 {
 	skip 'durable order requires PostgreSQL 17', 1 unless $durable;
 	my $now = $start + 86_400_123_456_789;
 	$clock->put($now);
 	query("SET fast_uuid.ordering = 'durable'; SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()");
-	is(query("SELECT to_char(horizon, 'YYYY-MM-DD HH24:MI:SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"),
-		'2027-01-16 08:00:01.123456', 'the horizon is a second beyond, to the microsecond');
+	is(query("SELECT to_char(upper_bound, 'YYYY-MM-DD HH24:MI:SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"),
+		'2027-01-16 08:00:01.123456', 'the upper bound is a second beyond, to the microsecond');
 	$clock->put($now + 499_999_000);
 	query('SELECT uuidv7_fast()');
-	is(query("SELECT to_char(horizon, 'SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"), '01.123456', 'it stays for half a second');
+	is(query("SELECT to_char(upper_bound, 'SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"), '01.123456', 'it stays for half a second');
 	$clock->put($now + 500_000_000);
 	query('BEGIN; SELECT uuidv7_fast()');
-	is(query("SELECT to_char(horizon, 'SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"), '01.623456', 'and then moves on');
-	is(query("SELECT count(*) FROM pg_locks WHERE relation = 'fast_uuid_horizon'::regclass"), '0', 'and is not locked by the transaction that moved it');
+	is(query("SELECT to_char(upper_bound, 'SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"), '01.623456', 'and then moves on');
+	is(query("SELECT count(*) FROM pg_locks WHERE relation = 'fast_uuid_upper_bound'::regclass"), '0', 'and is not locked by the transaction that moved it');
 	query('COMMIT');
-	query("SELECT setval('fast_uuid_horizon', 1)");
-	is(query("SELECT to_char(horizon, 'YYYY-MM-DD HH24:MI:SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"),
-		'1970-01-01 00:00:00.000001', 'the earliest horizon that can be restored');
+	query("SELECT setval('fast_uuid_upper_bound', 1)");
+	is(query("SELECT to_char(upper_bound, 'YYYY-MM-DD HH24:MI:SS.US') FROM fast_uuid_stats() WHERE name = 'durable'"),
+		'1970-01-01 00:00:00.000001', 'the earliest upper bound that can be restored');
 }
 query("SET fast_uuid.ordering = 'instance'; SELECT fast_uuid_reset_ordering()");
 $clock->put($start + 5);

@@ -131,7 +131,7 @@ restart_with("max_prepared_transactions = 5\n");
 		cmp_ok(watermark(), 'gt', $id, 'the next one is');
 	}
 
-	# What it has made sure of, under durable order by the horizon, is its own; a later one
+	# What it has made sure of, under durable order by the upper bound, is its own; a later one
 	# that another session was given meanwhile is not.
 	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
 	$first = watermark();
@@ -233,21 +233,21 @@ SKIP:
 	my $latest = $first->query_safe('SELECT uuidv7_fast()');
 	$second->query_safe('SELECT uuidv7_fast()');
 
-	# Half a second before it is reached the horizon is moved ahead by one of them; the
+	# Half a second before it is reached the upper bound is moved ahead by one of them; the
 	# others do without.
 	$clock->step(600_000_000);
-	hold($first, 'horizon_written', 'SELECT uuidv7_fast()');
+	hold($first, 'upper_bound_written', 'SELECT uuidv7_fast()');
 	$second->send('SELECT uuidv7_fast()');
 	my $id = $second->receive;
-	is($second->{error}, '', 'a session moves the horizon ahead of time: another one does not wait');
+	is($second->{error}, '', 'a session moves the upper bound ahead of time: another one does not wait');
 	cmp_ok($id, 'gt', $latest, 'and goes on');
-	let_go('horizon_written');
+	let_go('upper_bound_written');
 	$latest = receive($first);
 	cmp_ok($latest, 'lt', $id, 'the first one has its value from before');
 	$latest = $id;
-	foreach my $point ('horizon_written', 'horizon_read')
+	foreach my $point ('upper_bound_written', 'upper_bound_read')
 	{
-		my $where = $point eq 'horizon_written' ? 'written the horizon, and not flushed it' : 'read the horizon, and not moved it';
+		my $where = $point eq 'upper_bound_written' ? 'written the upper bound, and not flushed it' : 'read the upper bound, and not moved it';
 		$clock->step(3600 * 1_000_000_000);
 		hold($first, $point, 'SELECT uuidv7_fast()');
 		$second->send('SELECT uuidv7_fast()');
@@ -266,18 +266,18 @@ SKIP:
 	}
 	$_->quit foreach $first, $second;
 
-	# The horizon is moved to another schema while a session that looks for it knows the old
+	# The upper bound is moved to another schema while a session that looks for it knows the old
 	# one.
 	$first = session();
-	hold($first, 'horizon_schema', 'SELECT uuidv7_fast()');
+	hold($first, 'upper_bound_schema', 'SELECT uuidv7_fast()');
 	$node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; ALTER EXTENSION fast_uuid SET SCHEMA elsewhere');
-	let_go('horizon_schema');
-	cmp_ok(receive($first), 'gt', $latest, 'the horizon is in another schema meanwhile: it is found');
+	let_go('upper_bound_schema');
+	cmp_ok(receive($first), 'gt', $latest, 'the upper bound is in another schema meanwhile: it is found');
 	$node->safe_psql('postgres', 'ALTER EXTENSION fast_uuid SET SCHEMA public');
 	$first->quit;
 
-	# A watermark whose horizon is being flushed, while time goes on in another database: it
-	# is not beyond that horizon, which is what a crash leaves.
+	# A watermark whose upper bound is being flushed, while time goes on in another database: it
+	# is not beyond that upper bound, which is what a crash leaves.
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	$node->safe_psql('other', "CREATE EXTENSION fast_uuid; UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid'");
 	my $reader = session();
@@ -285,13 +285,13 @@ SKIP:
 	$elsewhere->query_safe("SET fast_uuid.ordering = 'instance'");
 	$reader->query_safe('SELECT uuidv7_fast_watermark()');
 	$clock->step(2_000_000_000);
-	hold($reader, 'horizon_written', 'SELECT uuidv7_fast_watermark()');
+	hold($reader, 'upper_bound_written', 'SELECT uuidv7_fast_watermark()');
 	$clock->step(3_000_000_000);
 	$elsewhere->query_safe('SELECT uuidv7_fast_watermark()');
-	let_go('horizon_written');
+	let_go('upper_bound_written');
 	my $watermark = receive($reader);
-	is($reader->query_safe("SELECT uuidv7_fast_timestamp('$watermark', true) <= horizon FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
-		'a watermark that had to wait for its horizon is not beyond it');
+	is($reader->query_safe("SELECT uuidv7_fast_timestamp('$watermark', true) <= upper_bound FROM fast_uuid_stats() WHERE name = 'durable'"), 't',
+		'a watermark that had to wait for its upper bound is not beyond it');
 	$_->quit foreach $reader, $elsewhere;
 	$node->stop('immediate');
 	$clock = KnownClock->new($node);

@@ -1,12 +1,12 @@
 /*
- * horizon.c
- *	  The sequence that holds the horizon of durable order: a time, in microseconds
+ * upper_bound.c
+ *	  The sequence that holds the upper bound of durable order: a time, in microseconds
  *	  since 1970-01-01 UTC, up to which UUIDs may have been generated.
  *
  *	  It is read and written in place, instead of by nextval() and setval(), which need
  *	  privileges on it and refuse READ ONLY transactions and parallel operations.
  *	  log_cnt, which counts what other sequences may return without another WAL record,
- *	  holds the life of the server (see SharedOrdering) that has set the horizon.
+ *	  holds the incarnation of the server (see SharedOrdering) that has set the upper bound.
  */
 #include "postgres.h"
 
@@ -19,7 +19,7 @@
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "compat.h"
-#include "ordering/horizon.h"
+#include "ordering/upper_bound.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "test_point.h"
@@ -33,7 +33,7 @@
  * Find the sequence in the extension's schema in this database; InvalidOid if missing.
  */
 Oid
-fuuid_horizon_find(void)
+fuuid_upper_bound_find(void)
 {
 	Oid			extension = get_extension_oid("fast_uuid", true);
 	Oid			sequence = InvalidOid;
@@ -46,8 +46,8 @@ fuuid_horizon_find(void)
 	while (OidIsValid(extension) && !OidIsValid(sequence) && schema != FUUID_EXTENSION_SCHEMA(extension))
 	{
 		schema = FUUID_EXTENSION_SCHEMA(extension);
-		FUUID_TEST_POINT("horizon_schema");
-		sequence = get_relname_relid(FUUID_HORIZON_NAME, schema);
+		FUUID_TEST_POINT("upper_bound_schema");
+		sequence = get_relname_relid(FUUID_UPPER_BOUND_NAME, schema);
 	}
 	if (!OidIsValid(sequence) || get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
 		getExtensionOfObject(RelationRelationId, sequence) != extension)
@@ -70,7 +70,7 @@ require_sequence_page(Buffer buffer)
 	UnlockReleaseBuffer(buffer);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("bad magic number in sequence \"%s\"", FUUID_HORIZON_NAME)));
+			 errmsg("bad magic number in sequence \"%s\"", FUUID_UPPER_BOUND_NAME)));
 }
 
 /*
@@ -85,42 +85,42 @@ sequence_data(Page page)
 }
 
 /*
- * Read the horizon of a sequence that is locked.
+ * Read the upper bound of a sequence that is locked.
  */
-HorizonValue
-fuuid_horizon_read(const Horizon *horizon)
+UpperBoundValue
+fuuid_upper_bound_read(const UpperBound *bound)
 {
-	Form_pg_sequence_data data = sequence_data(BufferGetPage(horizon->buffer));
+	Form_pg_sequence_data data = sequence_data(BufferGetPage(bound->buffer));
 
 	if (!data->is_called || data->last_value <= 0)
-		return (HorizonValue) {0};
+		return (UpperBoundValue) {0};
 
-	/* A life is at least 2^32; what the server counts there is smaller. */
-	return (HorizonValue) {data->last_value, data->log_cnt > PG_UINT32_MAX ? data->log_cnt : 0};
+	/* An incarnation is at least 2^32; what the server counts there is smaller. */
+	return (UpperBoundValue) {data->last_value, data->log_cnt > PG_UINT32_MAX ? data->log_cnt : 0};
 }
 
 /*
- * Read the horizon of a sequence that is not locked; also works during recovery.  There
+ * Read the upper bound of a sequence that is not locked; also works during recovery.  There
  * is none if the sequence has been dropped, or is not logged.
  */
-HorizonValue
-fuuid_horizon_peek(Oid sequence)
+UpperBoundValue
+fuuid_upper_bound_peek(Oid sequence)
 {
-	Horizon		horizon;
-	HorizonValue value = {0};
+	UpperBound	bound;
+	UpperBoundValue value = {0};
 
-	horizon.sequence = try_relation_open(sequence, AccessShareLock);
-	if (horizon.sequence == NULL)
+	bound.sequence = try_relation_open(sequence, AccessShareLock);
+	if (bound.sequence == NULL)
 		return value;
-	if (horizon.sequence->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT)
+	if (bound.sequence->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT)
 	{
-		horizon.buffer = ReadBuffer(horizon.sequence, 0);
-		LockBuffer(horizon.buffer, BUFFER_LOCK_SHARE);
-		require_sequence_page(horizon.buffer);
-		value = fuuid_horizon_read(&horizon);
-		UnlockReleaseBuffer(horizon.buffer);
+		bound.buffer = ReadBuffer(bound.sequence, 0);
+		LockBuffer(bound.buffer, BUFFER_LOCK_SHARE);
+		require_sequence_page(bound.buffer);
+		value = fuuid_upper_bound_read(&bound);
+		UnlockReleaseBuffer(bound.buffer);
 	}
-	relation_close(horizon.sequence, AccessShareLock);
+	relation_close(bound.sequence, AccessShareLock);
 	return value;
 }
 
@@ -130,67 +130,67 @@ fuuid_horizon_peek(Oid sequence)
  * in this transaction, or its page is not a sequence's.
  */
 bool
-fuuid_horizon_lock(Horizon *horizon, Oid sequence, bool wait)
+fuuid_upper_bound_lock(UpperBound *bound, Oid sequence, bool wait)
 {
 	if (!wait && !ConditionalLockRelationOid(sequence, RowExclusiveLock))
 		return false;
-	horizon->sequence = try_relation_open(sequence, RowExclusiveLock);
+	bound->sequence = try_relation_open(sequence, RowExclusiveLock);
 	if (!wait)
 		UnlockRelationOid(sequence, RowExclusiveLock);
-	if (horizon->sequence == NULL)
+	if (bound->sequence == NULL)
 		return false;
-	if (horizon->sequence->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+	if (bound->sequence->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" is unlogged", FUUID_HORIZON_NAME),
-				 errdetail("A crash would reset the horizon of ordering \"durable\"."),
+				 errmsg("sequence \"%s\" is unlogged", FUUID_UPPER_BOUND_NAME),
+				 errdetail("A crash would reset the upper bound of ordering \"durable\"."),
 				 errhint("Use ALTER SEQUENCE ... SET LOGGED.")));
-	if (FUUID_IS_REWRITTEN(horizon->sequence))
+	if (FUUID_IS_REWRITTEN(bound->sequence))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" was altered in this transaction", FUUID_HORIZON_NAME),
-				 errdetail("A rollback would also undo the horizon that is written to it."),
+				 errmsg("sequence \"%s\" was altered in this transaction", FUUID_UPPER_BOUND_NAME),
+				 errdetail("A rollback would also undo the upper bound that is written to it."),
 				 errhint("Commit the transaction first.")));
 
 	/* Memory may run out here, and must not with the page locked. */
-	horizon->record = GenericXLogStart(horizon->sequence);
-	horizon->buffer = ReadBuffer(horizon->sequence, 0);
+	bound->record = GenericXLogStart(bound->sequence);
+	bound->buffer = ReadBuffer(bound->sequence, 0);
 	if (wait)
-		LockBuffer(horizon->buffer, BUFFER_LOCK_EXCLUSIVE);
-	else if (!ConditionalLockBuffer(horizon->buffer))
+		LockBuffer(bound->buffer, BUFFER_LOCK_EXCLUSIVE);
+	else if (!ConditionalLockBuffer(bound->buffer))
 	{
-		GenericXLogAbort(horizon->record);
-		ReleaseBuffer(horizon->buffer);
-		relation_close(horizon->sequence, RowExclusiveLock);
+		GenericXLogAbort(bound->record);
+		ReleaseBuffer(bound->buffer);
+		relation_close(bound->sequence, RowExclusiveLock);
 		return false;
 	}
-	require_sequence_page(horizon->buffer);
+	require_sequence_page(bound->buffer);
 	return true;
 }
 
 /*
- * Set the horizon, and return when a crash cannot lose it any more.
+ * Set the upper bound, and return when a crash cannot lose it any more.
  */
 void
-fuuid_horizon_write(Horizon *horizon, HorizonValue value)
+fuuid_upper_bound_write(UpperBound *bound, UpperBoundValue value)
 {
-	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(horizon->record, horizon->buffer, 0));
+	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(bound->record, bound->buffer, 0));
 	XLogRecPtr	written;
 
 	data->last_value = value.us;
-	data->log_cnt = value.life;
+	data->log_cnt = value.incarnation;
 	data->is_called = true;
-	written = GenericXLogFinish(horizon->record);
-	horizon->record = NULL;
-	FUUID_TEST_POINT("horizon_written");
+	written = GenericXLogFinish(bound->record);
+	bound->record = NULL;
+	FUUID_TEST_POINT("upper_bound_written");
 	XLogFlush(written);
 }
 
 void
-fuuid_horizon_unlock(Horizon *horizon)
+fuuid_upper_bound_unlock(UpperBound *bound)
 {
-	if (horizon->record != NULL)
-		GenericXLogAbort(horizon->record);
-	UnlockReleaseBuffer(horizon->buffer);
-	relation_close(horizon->sequence, RowExclusiveLock);
+	if (bound->record != NULL)
+		GenericXLogAbort(bound->record);
+	UnlockReleaseBuffer(bound->buffer);
+	relation_close(bound->sequence, RowExclusiveLock);
 }

@@ -1,6 +1,6 @@
-# A server's lives: how one ends, and how the next begins.
+# A server's incarnations: how one ends, and how the next begins.
 
-package Lives;
+package Incarnations;
 
 use strict;
 use warnings;
@@ -11,10 +11,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(end_life begin_life);
+our @EXPORT = qw(end_incarnation begin_incarnation);
 
-# end_life($node, WAY): 'fast', 'immediate', or 'SIGKILL' of the postmaster
-sub end_life
+# end_incarnation($node, WAY): 'fast', 'immediate', or 'SIGKILL' of the postmaster
+sub end_incarnation
 {
 	my ($node, $way) = @_;
 	return $way eq 'SIGKILL' ? $node->kill9 : $node->stop($way);
@@ -22,7 +22,7 @@ sub end_life
 
 # Start the server, with the clock that was set for it.  After SIGKILL of the
 # postmaster that fails until its children have noticed.
-sub begin_life
+sub begin_incarnation
 {
 	my ($node) = @_;
 

@@ -15,7 +15,7 @@
  *	  are where the RFC allows a counter.  With 20 bits, each nanosecond of a
  *	  millisecond has a fraction of its own.
  *
- *	  Pure: no palloc, no ereport, no server globals.
+ *	  Needs no server: no palloc, no ereport, no server globals.
  */
 #ifndef FUUID_UUID_LAYOUT_H
 #define FUUID_UUID_LAYOUT_H

@@ -2,7 +2,7 @@
  * vdso_getrandom.h
  *	  The kernel's getrandom in the vDSO, found by the C library's own lookup.
  *
- *	  Pure: uses nothing of the server, so that the lookup can be tested with another
+ *	  Uses nothing of the server, so that the lookup can be tested with another
  *	  C library than the server's.  Linux only.
  */
 #ifndef FUUID_VDSO_GETRANDOM_H

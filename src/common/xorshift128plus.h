@@ -5,7 +5,7 @@
  *	  to seed it: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom
  *	  number generators" (2014).  It is fast, but predictable from its output.
  *
- *	  Pure: no palloc, no ereport, no server globals.
+ *	  Needs no server: no palloc, no ereport, no server globals.
  */
 #ifndef FUUID_XORSHIFT128PLUS_H
 #define FUUID_XORSHIFT128PLUS_H

@@ -7,12 +7,12 @@
  *	  generator k jumps ahead, so that lanes do not overlap within 2^64 numbers.  The
  *	  words are the same on every machine, in whatever portions they are drawn.
  *
- *	  Pure: no palloc, no ereport, no server globals.
+ *	  Needs no server: no palloc, no ereport, no server globals.
  */
 #ifndef FUUID_XORSHIFT_LANES_H
 #define FUUID_XORSHIFT_LANES_H
 
-#include "pure/xorshift128plus.h"
+#include "common/xorshift128plus.h"
 
 #define FUUID_XORSHIFT_LANES 8
 

@@ -1,5 +1,5 @@
-# Durable order while somebody else has the horizon's sequence locked: who can do
-# without moving the horizon does not wait; who cannot waits, can be cancelled, and finds
+# Durable order while somebody else has the upper bound's sequence locked: who can do
+# without moving the upper bound does not wait; who cannot waits, can be cancelled, and finds
 # the sequence again, or gone.
 
 use strict;
@@ -37,7 +37,7 @@ sub wait_until_locked_out
 }
 
 foreach my $case (
-	[ 'it is altered', 'ALTER SEQUENCE fast_uuid_horizon CACHE 1', 'COMMIT', '' ],
+	[ 'it is altered', 'ALTER SEQUENCE fast_uuid_upper_bound CACHE 1', 'COMMIT', '' ],
 	[ 'it is dropped, which is rolled back', 'DROP EXTENSION fast_uuid', 'ROLLBACK', '' ],
 	[ 'it is dropped', 'DROP EXTENSION fast_uuid', 'COMMIT', qr/^55000 ordering "durable" requires sequence/ ])
 {
@@ -50,8 +50,8 @@ foreach my $case (
 	$owner->query_safe($lock);
 
 	$clock->step(600_000_000);
-	my $id = within($node, "$name: who can do without the horizon", sub { $writer->query($call) });
-	is($writer->{error}, '', "$name: who can do without the horizon does not wait");
+	my $id = within($node, "$name: who can do without the upper bound", sub { $writer->query($call) });
+	is($writer->{error}, '', "$name: who can do without the upper bound does not wait");
 	cmp_ok($id, 'gt', $latest, "$name: and goes on");
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid"), '0', "$name: without a lock");
 
@@ -136,12 +136,12 @@ foreach my $case ([ 90_000_000_000, qr/^55000$/ ], [ 60_000_000_001, qr/^55000$/
 {
 	my ($ahead, $outcome) = @$case;
 
-	# The horizon is in whole microseconds.
+	# The upper bound is in whole microseconds.
 	$now = $clock->now - $clock->now % 1000 + 10_000_000_000;
 	$clock->put($now - $ahead % 1000);
 	my $at = ($now - $ahead % 1000 + $ahead) / 1000;
-	like(RawSession->start($node)->outcome("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_horizon', $at); $call"),
-		$outcome, "a horizon $ahead ns ahead");
+	like(RawSession->start($node)->outcome("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_upper_bound', $at); $call"),
+		$outcome, "an upper bound $ahead ns ahead");
 }
 $node->stop;
 done_testing();
