@@ -20,9 +20,9 @@
 #define FUUID_CLOCK_END_NS	(FUUID_CLOCK_END_S * FUUID_NS_PER_S)
 
 /*
- * A lead is how far the time in UUIDs is ahead of the clock.  A lead below this does not
- * show that the clock is wrong, because an array reserves up to 256 ns at a time, in as
- * many backends as there are.
+ * A lead is how far the time in UUIDs is ahead of the clock.  A lead below this
+ * does not show that the clock is wrong: processors need not agree, and each
+ * array that is being generated reserves 256 ns.
  */
 #define FUUID_SMALL_LEAD_NS	FUUID_NS_PER_MS
 

@@ -62,7 +62,7 @@
 #endif
 
 /* The name of our lock in wait events.  Before 19 each process must register it. */
-#define FUUID_LWLOCK_NAME "FastUuidWatermark"
+#define FUUID_LWLOCK_NAME "FastUuid"
 #if PG_VERSION_NUM >= 190000
 #define FUUID_INIT_LWLOCK(lock) LWLockInitialize(lock, LWLockNewTrancheId(FUUID_LWLOCK_NAME))
 #define FUUID_NAME_LWLOCK(lock) ((void) 0)

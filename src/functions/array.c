@@ -15,8 +15,9 @@
 #include "utils/uuid.h"
 
 /*
- * UUIDs per reading of the clock.  Each takes longer than the nanosecond by which it is
- * later than the one before, so that the last one's time has passed when it is generated.
+ * UUIDs per reading of the clock, if it is ahead of the order.  Each takes longer
+ * than the nanosecond by which it is later than the one before, so that the last
+ * one's time has passed when it is generated.
  */
 #define CHUNK_VALUES 256
 
@@ -63,7 +64,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	end = next + count;
 	while (next < end)
 	{
-		uint32		left = Min(end - next, CHUNK_VALUES);
+		uint32		count = Min(end - next, CHUNK_VALUES);
 		uint64		ns;
 		uint64		random;
 
@@ -72,9 +73,9 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 
 		/* If the source is refused, nothing must have been reserved. */
 		random = fuuid_entropy_draw(source);
-		ns = fuuid_ordering_reserve(ns, left);
+		ns = fuuid_ordering_reserve(ns, &count);
 		fuuid_uuid_encode_ns(next++->data, ns++, random);
-		for (; left > 1; left--)
+		for (; count > 1; count--)
 			fuuid_uuid_encode_ns(next++->data, ns++, fuuid_entropy_draw(source));
 	}
 	PG_RETURN_ARRAYTYPE_P(array);

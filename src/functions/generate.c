@@ -35,9 +35,10 @@ static pg_attribute_always_inline uint64
 next_time_and_random(int source, uint64 *random)
 {
 	uint64		now_ns = fuuid_clock_read();
+	uint32		count = 1;
 
 	*random = fuuid_entropy_draw(source);
-	return fuuid_ordering_reserve(now_ns, 1);
+	return fuuid_ordering_reserve(now_ns, &count);
 }
 
 /*

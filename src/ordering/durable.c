@@ -38,11 +38,10 @@
 static Oid	sequence = InvalidOid;
 
 /*
- * As far as this backend knows, UUIDs that are reserved in covered_epoch may be returned
- * up to covered_ns; 0 if it has not looked yet.
+ * As far as this backend knows, UUIDs may be returned up to this nanosecond; 0 if
+ * it has not looked yet.
  */
 static uint64 covered_ns = 0;
-static uint64 covered_epoch = 0;
 
 /*
  * Forget the sequence, which may have been dropped, rewritten, or created again.
@@ -111,7 +110,8 @@ require_durable(void)
 static uint64
 ns_of(UpperBoundValue value)
 {
-	return Min((uint64) value.us, FUUID_CLOCK_END_NS / FUUID_NS_PER_US) * FUUID_NS_PER_US;
+	return Min((uint64) value.us, FUUID_CLOCK_END_NS / FUUID_NS_PER_US) *
+		FUUID_NS_PER_US;
 }
 
 static void
@@ -120,16 +120,18 @@ write_upper_bound(UpperBound *bound, uint64 ns)
 	UpperBoundValue value = {ns / FUUID_NS_PER_US, fuuid_shared->incarnation};
 
 	fuuid_upper_bound_write(bound, value);
+	covered_ns = value.us * FUUID_NS_PER_US;
 }
 
 /*
- * Must this incarnation of the server begin after an upper bound, because another incarnation has set it, or
- * setval(), as a restored dump does?
+ * Must this incarnation of the server begin after an upper bound, because another
+ * one has set it, or setval()?
  */
 static bool
 must_begin_after(UpperBoundValue value)
 {
-	return value.us != 0 && value.incarnation != fuuid_shared->incarnation;
+	return value.us != 0 &&
+		!FUUID_SAME_INCARNATION(value.incarnation, fuuid_shared->incarnation);
 }
 
 /*
@@ -157,56 +159,54 @@ require_near_clock(UpperBound *bound, UpperBoundValue value, uint64 clock_ns)
 					 FUUID_UPPER_BOUND_NAME)));
 }
 
+/* What move_upper_bound() has found. */
+typedef enum MoveResult
+{
+	MOVE_DONE,					/* UUIDs up to last_ns may be returned */
+	MOVE_BEGUN,					/* others are later now: reserve again */
+	MOVE_DROPPED,				/* the sequence is another one now */
+	MOVE_BUSY					/* another backend is at it */
+} MoveResult;
+
 /*
- * Learn how far UUIDs may be returned.  If the upper bound is less than half a stride ahead
- * of last_ns, first move it to a stride beyond last_ns; without "wait", do nothing if
- * another backend has the lock.  Returns false if last_ns, reserved in this epoch, does
- * not count, because there was an upper bound to begin after, or a reset.
+ * Learn how far UUIDs may be returned.  If the upper bound is less than half a
+ * stride ahead of last_ns, first move it to a stride beyond last_ns; without
+ * "wait", do nothing if another backend has the lock.
  */
-static bool
-move_upper_bound(Oid locked, uint64 last_ns, uint64 epoch, bool wait)
+static MoveResult
+move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 {
 	uint64		clock_ns = fuuid_clock_read();	/* not with the page locked: it can fail */
 	UpperBound	bound;
 	UpperBoundValue found;
 	uint64		bound_ns;
 	bool		begin_after;
-	bool		counts;
 
-	/*
-	 * Without "wait", moving the upper bound is left to others.  With "wait", the sequence
-	 * has just been dropped, of which forget_sequence() was told.
-	 */
 	if (!fuuid_upper_bound_lock(&bound, locked, wait))
-		return !wait;
+		return wait ? MOVE_DROPPED : MOVE_BUSY;
 	found = fuuid_upper_bound_read(&bound);
 	bound_ns = ns_of(found);
 	begin_after = must_begin_after(found) && bound_ns >= last_ns;
 	if (begin_after)
 		require_near_clock(&bound, found, clock_ns);
+	else if (found.incarnation != fuuid_shared->incarnation)
+		bound_ns = 0;			/* it is passed already, or from before a reset */
 	if (Max(last_ns, bound_ns) > FUUID_CLOCK_END_NS - 1 - REACH_NS)
 	{
 		fuuid_upper_bound_unlock(&bound);
 		fuuid_clock_error(0);
 	}
-	counts = !begin_after || fuuid_instance_advance_to(bound_ns, epoch, &last_ns);
+	if (begin_after)
+		last_ns = fuuid_instance_advance_to(bound_ns);
 	FUUID_TEST_POINT("upper_bound_read");
-	counts = counts && fuuid_instance_epoch() == epoch;
-	if (counts)
-	{
-		if (begin_after || bound_ns < last_ns + STRIDE_NS / 2)
-		{
-			bound_ns = last_ns + STRIDE_NS;
-			write_upper_bound(&bound, bound_ns);
-		}
 
-		/* Opening the sequence may have called forget_sequence(). */
-		sequence = locked;
-		covered_ns = bound_ns / FUUID_NS_PER_US * FUUID_NS_PER_US;
-		covered_epoch = epoch;
-	}
+	/* Opening the sequence may have called forget_sequence(). */
+	sequence = locked;
+	covered_ns = bound_ns;
+	if (begin_after || bound_ns < last_ns + STRIDE_NS / 2)
+		write_upper_bound(&bound, last_ns + STRIDE_NS);
 	fuuid_upper_bound_unlock(&bound);
-	return counts && !begin_after;
+	return begin_after ? MOVE_BEGUN : MOVE_DONE;
 }
 
 /*
@@ -236,28 +236,29 @@ wait_for_clock(Oid found)
 }
 
 /*
- * Is half a stride left beyond a nanosecond that was reserved in this epoch?
+ * Is half a stride left beyond a nanosecond?
  */
 static inline bool
-is_well_covered(uint64 last_ns, uint64 epoch)
+is_well_covered(uint64 last_ns)
 {
-	return covered_epoch == epoch && last_ns + STRIDE_NS / 2 <= covered_ns;
+	return last_ns + STRIDE_NS / 2 <= covered_ns;
 }
 
 /*
- * Make sure that UUIDs up to this nanosecond, reserved in this epoch, may be returned;
- * move the upper bound ahead if need be.  Returns false if they do not count, because this
- * backend knew of no upper bound when it reserved them, the instance was reset, another
- * upper bound was restored, or the sequence was dropped.  Raises an error if durable order is
- * not available.
+ * Make sure that UUIDs up to this nanosecond may be returned; move the upper
+ * bound ahead if need be.  Returns false if they must be reserved again: another
+ * bound was restored, the sequence was dropped, or this backend had not looked
+ * when it reserved them, while others may have begun after an earlier bound.
+ * Raises an error if durable order is not available.
  */
-bool
-fuuid_durable_cover(uint64 last_ns, uint64 epoch)
+static bool
+try_to_cover(uint64 last_ns)
 {
-	bool		looked = covered_ns != 0 && covered_epoch == epoch;
+	bool		looked = covered_ns != 0;
+	bool		wait = last_ns > covered_ns;
 	Oid			found;
 
-	if (is_well_covered(last_ns, epoch))
+	if (is_well_covered(last_ns))
 		return true;
 	CHECK_FOR_INTERRUPTS();
 	require_durable();
@@ -266,23 +267,47 @@ fuuid_durable_cover(uint64 last_ns, uint64 epoch)
 	found = sequence;
 	if (!looked)
 		wait_for_clock(found);
-	return move_upper_bound(found, last_ns, epoch, !looked || last_ns > covered_ns) && looked;
+	switch (move_upper_bound(found, last_ns, wait))
+	{
+		case MOVE_DONE:
+			return looked;
+		case MOVE_BUSY:
+			return true;		/* covered, with less than half a stride left */
+		case MOVE_BEGUN:
+		case MOVE_DROPPED:
+			break;
+	}
+	return false;
+}
+
+/*
+ * Make sure that UUIDs up to this nanosecond may be returned.
+ */
+void
+fuuid_durable_cover(uint64 last_ns)
+{
+	while (!try_to_cover(last_ns))
+		;
 }
 
 /*
  * fuuid_ordering_reserve() in the order that outlives the server.
  */
 uint64
-fuuid_durable_reserve(uint64 clock_ns, uint32 count)
+fuuid_durable_reserve(uint64 clock_ns, uint32 *count)
 {
+	uint32		wanted = *count;
 	uint64		first_ns;
 
 	if (!FUUID_DURABLE_SUPPORTED)
 		require_durable();
 	first_ns = fuuid_instance_reserve(clock_ns, count);
-	while (unlikely(!is_well_covered(fuuid_session_last_ns, fuuid_instance_last_epoch)) &&
-		   !fuuid_durable_cover(fuuid_session_last_ns, fuuid_instance_last_epoch))
+	while (unlikely(!is_well_covered(fuuid_session_last_ns)) &&
+		   !try_to_cover(fuuid_session_last_ns))
+	{
+		*count = wanted;
 		first_ns = fuuid_instance_reserve(fuuid_clock_read(), count);
+	}
 	return first_ns;
 }
 
@@ -296,20 +321,22 @@ fuuid_durable_upper_bound(void)
 }
 
 /*
- * Reset the instance, and return the upper bound to the clock.
+ * Reset the instance, and return the upper bound to the clock.  Returns what
+ * fuuid_instance_reset() does.
  */
-void
-fuuid_durable_reset(void)
+int
+fuuid_durable_reset(StringInfo pids)
 {
-	UpperBound	bound;
 	uint64		clock_ns = fuuid_clock_read();	/* if that fails, nothing is reset */
+	UpperBound	bound;
+	int			others;
 
 	do
 		require_durable();
 	while (!fuuid_upper_bound_lock(&bound, sequence, true));
-
-	/* Under the lock: no earlier reservation can move the upper bound after the reset. */
-	fuuid_instance_reset();
-	write_upper_bound(&bound, clock_ns + STRIDE_NS);
+	others = fuuid_instance_reset(pids);
+	if (others == 0)
+		write_upper_bound(&bound, clock_ns + STRIDE_NS);
 	fuuid_upper_bound_unlock(&bound);
+	return others;
 }

@@ -5,9 +5,11 @@
 #ifndef FUUID_DURABLE_H
 #define FUUID_DURABLE_H
 
-extern uint64 fuuid_durable_reserve(uint64 clock_ns, uint32 count);
-extern bool fuuid_durable_cover(uint64 last_ns, uint64 epoch);
+#include "lib/stringinfo.h"
+
+extern uint64 fuuid_durable_reserve(uint64 clock_ns, uint32 *count);
+extern void fuuid_durable_cover(uint64 last_ns);
 extern int64 fuuid_durable_upper_bound(void);
-extern void fuuid_durable_reset(void);
+extern int	fuuid_durable_reset(StringInfo pids);
 
 #endif							/* FUUID_DURABLE_H */

@@ -1,17 +1,19 @@
 /*
  * in_flight.c
- *	  The transactions in flight that may have UUIDs of instance or durable order, and
- *	  from which nanosecond on.
+ *	  The backends that have joined the order of the instance, and the
+ *	  transactions in flight that may have its UUIDs, from which nanosecond on.
  *
- *	  Before a backend reserves the first UUID of its transaction, it "publishes" the
- *	  earliest nanosecond that the transaction's UUIDs can have, in its element of
- *	  shared memory.  It clears that after the server has made the transaction's end
- *	  visible.  Until then the transaction "holds back" the watermark, which does not
- *	  exceed what is published.
+ *	  Before a backend reserves the first UUID of its transaction, it "publishes"
+ *	  the earliest nanosecond that the transaction's UUIDs can have, in its
+ *	  element of shared memory.  It clears that after the server has made the
+ *	  transaction's end visible, and after the callbacks of other libraries: one
+ *	  that commits on other servers does so there.  Until then the transaction
+ *	  "holds back" the watermark, which does not exceed what is published.
  *
- *	  A prepared transaction has no process, and outlives a restart.  It keeps what was
- *	  published as the identity of a heavyweight lock, which the server keeps, and
- *	  recovers, with the transaction, and releases after its end has become visible.
+ *	  A prepared transaction has no process, and outlives a restart.  It keeps
+ *	  what was published as the identity of a heavyweight lock, which the server
+ *	  keeps, and recovers, with the transaction, and releases after its end has
+ *	  become visible.
  */
 #include "postgres.h"
 
@@ -24,27 +26,33 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "test_point.h"
+#include "utils/resowner.h"
 
 /* pg_locks.objsubid of our locks; those of SQL's advisory locks are 1 and 2. */
 #define LOCK_CLASS	0x7575
 
 uint64		fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 
-/* The element of this process, once registered; an auxiliary process has none. */
+/* The element of this process, once it has joined. */
 static InFlight *my_element = NULL;
+
+/* What is to become false when it leaves. */
+static bool *my_joined = NULL;
 
 /*
  * Keep what the transaction, which is about to be prepared, has published.
  */
 static void
-keep_for_prepared(void)
+keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 {
 	uint64		first_ns = fuuid_in_flight_published_ns;
 	LOCKTAG		tag;
 
-	if (first_ns == FUUID_NOTHING_PUBLISHED)
+	if (event != XACT_EVENT_PRE_PREPARE ||
+		first_ns == FUUID_NOTHING_PUBLISHED)
 		return;
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (first_ns >> 32), (uint32) first_ns, LOCK_CLASS);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (first_ns >> 32),
+						 (uint32) first_ns, LOCK_CLASS);
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	FUUID_TEST_POINT("preparing");
 
@@ -53,7 +61,8 @@ keep_for_prepared(void)
 }
 
 /*
- * Clear what the transaction has published: its end is visible, or it can only abort.
+ * Clear what the transaction has published: its end is visible, or it can only
+ * abort.
  */
 static void
 clear_published(void)
@@ -61,65 +70,103 @@ clear_published(void)
 	if (fuuid_in_flight_published_ns == FUUID_NOTHING_PUBLISHED)
 		return;
 	FUUID_TEST_POINT("clearing");
+	Assert(pg_atomic_read_u64(&my_element->first_ns) ==
+		   fuuid_in_flight_published_ns);
 	pg_memory_barrier();
 	pg_atomic_write_u64(&my_element->first_ns, 0);
 	fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 }
 
+/*
+ * At the end of a transaction the resources that are left are released after
+ * every callback of XACT_EVENT_COMMIT, ABORT and PREPARE.  Owners that belong to
+ * no transaction, such as those of auxiliary processes, come by here as well.
+ */
 static void
-xact_callback(XactEvent event, void *arg pg_attribute_unused())
+clear_at_end(ResourceReleasePhase phase, bool isCommit pg_attribute_unused(),
+			 bool isTopLevel, void *arg pg_attribute_unused())
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_PREPARE:
-			keep_for_prepared();
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			clear_published();
-			break;
-		default:
-			break;
-	}
+	if (phase == RESOURCE_RELEASE_AFTER_LOCKS && isTopLevel &&
+		!IsTransactionState())
+		clear_published();
 }
 
 /*
- * At exit a transaction can only abort.  Do not leave that to xact_callback(), which is
- * not called if another library's callback fails first.
+ * At exit a transaction can only abort.  That is not left to clear_at_end(),
+ * which is not called if a callback of another library fails first.
  */
 static void
-clear_at_exit(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
+leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
 	clear_published();
+
+	/* What this backend has done to shared memory comes before. */
+	pg_memory_barrier();
+	my_element->pid = 0;
+	*my_joined = false;
 }
 
 /*
- * Prepare to publish, before this backend's first UUID of instance or durable order.
+ * Enter this backend among those that have joined, and set *joined; it becomes
+ * false when the backend leaves, as the process ends.  Returns true if the
+ * instance was reset before.
  */
-void
-fuuid_in_flight_register(void)
+bool
+fuuid_in_flight_join(bool *joined)
 {
-	uint32		number;
-	uint32		used;
+	static bool registered = false;
+	uint32		number = FUUID_MY_PROC_NUMBER;
+	bool		was_reset;
 
-	number = FUUID_MY_PROC_NUMBER;
 	if (number >= (uint32) MaxBackends)
-		return;
-	RegisterXactCallback(xact_callback, NULL);
-	before_shmem_exit(clear_at_exit, 0);
-	my_element = &fuuid_shared->in_flight[number];
+		elog(ERROR, "an auxiliary process cannot join the order of UUIDs");
 
-	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);
-	while (used <= number &&
-		   !pg_atomic_compare_exchange_u32(&fuuid_shared->in_flight_used, &used, number + 1))
-		;
+	/* After an error, and while the process ends, this can come again. */
+	if (!registered)
+	{
+		RegisterXactCallback(keep_for_prepared, NULL);
+		RegisterResourceReleaseCallback(clear_at_end, NULL);
+		registered = true;
+	}
+	before_shmem_exit(leave, 0);
+
+	my_element = &fuuid_shared->in_flight[number];
+	my_joined = joined;
+	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
+	my_element->pid = MyProcPid;
+	fuuid_shared->in_flight_used = Max(fuuid_shared->in_flight_used, number + 1);
+	was_reset = FUUID_RESETS(fuuid_shared->incarnation) != 0;
+	LWLockRelease(&fuuid_shared->lock);
+	*joined = true;
+	return was_reset;
 }
 
 /*
- * fuuid_in_flight_publish() if nothing, or only a later nanosecond, has been published.
- * Outside of a transaction there is nothing to hold back.  A process without an element
- * runs no transaction.
+ * Return the number of other backends that have joined, and append their process
+ * IDs to *pids, separated by commas.  The caller holds the lock, so that none
+ * joins.
+ */
+int
+fuuid_in_flight_others(StringInfo pids)
+{
+	int			others = 0;
+
+	for (uint32 i = 0; i < fuuid_shared->in_flight_used; i++)
+	{
+		int			pid = fuuid_shared->in_flight[i].pid;
+
+		if (pid != 0 && pid != MyProcPid)
+			appendStringInfo(pids, "%s%d", others++ > 0 ? ", " : "", pid);
+	}
+
+	/* Before what follows, as in leave(). */
+	pg_memory_barrier();
+	return others;
+}
+
+/*
+ * fuuid_in_flight_publish() if nothing, or only a later nanosecond, has been
+ * published.  Outside of a transaction there is nothing to hold back.
  */
 void
 fuuid_in_flight_publish_first(uint64 first_ns)
@@ -127,7 +174,6 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 	if (!IsTransactionState())
 		return;
 	my_element->database = MyDatabaseId;
-	my_element->pid = MyProcPid;
 	pg_write_barrier();
 	pg_atomic_write_u64(&my_element->first_ns, first_ns);
 	fuuid_in_flight_published_ns = first_ns;
@@ -173,13 +219,14 @@ first_of_prepared(uint64 first_ns, int *held_back_by)
 }
 
 /*
- * Return the earliest nanosecond that a transaction of this database has published, but
- * at most none_ns, and in *held_back_by its process ID, or a FUUID_HELD_BACK_BY_ number.
- * Transactions of other databases do not count, because they cannot insert into this one.
+ * Return the earliest nanosecond that a transaction of this database has
+ * published, but at most none_ns, and in *held_back_by its process ID, or a
+ * FUUID_HELD_BACK_BY_ number.  Transactions of other databases do not count,
+ * because they cannot insert into this one.
  *
- * For each UUID reserved before the call, the transaction is found, or has ended.  The
- * elements are read before the locks, because PREPARE TRANSACTION moves what is published
- * from the former to the latter.
+ * For each UUID reserved before the call, the transaction is found, or has
+ * ended.  The elements are read before the locks, because PREPARE TRANSACTION
+ * moves what is published from the former to the latter.
  */
 uint64
 fuuid_in_flight_first(uint64 none_ns, int *held_back_by)
@@ -189,24 +236,28 @@ fuuid_in_flight_first(uint64 none_ns, int *held_back_by)
 
 	*held_back_by = FUUID_HELD_BACK_BY_NONE;
 	pg_memory_barrier();
-	used = pg_atomic_read_u32(&fuuid_shared->in_flight_used);
+	used = fuuid_shared->in_flight_used;
 	for (uint32 i = 0; i < used; i++)
 	{
 		InFlight   *element = &fuuid_shared->in_flight[i];
 		uint64		ns = pg_atomic_read_u64(&element->first_ns);
+		int			pid;
 
 		if (ns == 0 || ns >= first_ns)
 			continue;
 
-		/* If that transaction has ended since, this may already be another backend's. */
+		/* If that transaction has ended, these may be another backend's. */
 		pg_read_barrier();
-		if (element->database == MyDatabaseId)
+		pid = element->pid;
+		if (pid != 0 && element->database == MyDatabaseId)
 		{
 			first_ns = ns;
-			*held_back_by = element->pid;
+			*held_back_by = pid;
 		}
 	}
 	FUUID_TEST_POINT("in_flight_read");
 	pg_memory_barrier();
-	return first_of_prepared(first_ns, held_back_by);
+	first_ns = first_of_prepared(first_ns, held_back_by);
+	pg_memory_barrier();
+	return first_ns;
 }

@@ -21,25 +21,22 @@ typedef enum OrderingScope
  */
 extern int	fuuid_ordering_scope;
 
-/* Is session order in force, and has this backend generated or observed under no other? */
-extern bool fuuid_ordering_session_only;
-
-extern void fuuid_ordering_set_scope(OrderingScope scope);
-extern uint64 fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 count);
+extern uint64 fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 *count);
 extern void fuuid_ordering_advance_past(uint64 ns);
 extern void fuuid_ordering_reset(void);
 
 /*
- * Return the nanosecond of the next UUID, and reserve "count" nanoseconds from it on, at
- * most as many as the caller uses at once.  It is the clock's time or, if the clock is
- * not ahead of the latest UUID, the nanosecond after that.  Any call takes longer than a
- * nanosecond, so that the speed of one backend never makes the time in UUIDs lead the
- * clock (RFC 9562, section 6.2).  Raises an error if a limit forbids the lead.
+ * Return the nanosecond of the next UUID, and reserve *count nanoseconds from it
+ * on, at most as many as the caller uses at once.  It is the clock's time or, if
+ * the clock is not ahead of the latest UUID, the nanosecond after that; then
+ * only this one is reserved, and *count becomes 1.  Any call takes longer than a
+ * nanosecond, so speed never makes the time in UUIDs lead the clock (RFC 9562,
+ * section 6.2).  Raises an error if a limit forbids the lead.
  */
 static inline uint64
-fuuid_ordering_reserve(uint64 clock_ns, uint32 count)
+fuuid_ordering_reserve(uint64 clock_ns, uint32 *count)
 {
-	if (likely(fuuid_ordering_session_only))
+	if (likely(fuuid_ordering_scope == FUUID_ORDERING_SESSION))
 		return fuuid_session_reserve(clock_ns, count);
 	return fuuid_ordering_reserve_shared(clock_ns, count);
 }

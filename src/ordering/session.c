@@ -22,18 +22,15 @@ fuuid_session_note_lead(uint64 clock_ns)
 }
 
 /*
- * fuuid_session_reserve() if the clock is not ahead of the latest UUID.
+ * fuuid_session_reserve() of one UUID if the clock is not ahead of the latest.
  */
 uint64
-fuuid_session_advance_past_last(uint64 clock_ns, uint32 count)
+fuuid_session_advance_past_last(uint64 clock_ns)
 {
-	uint64		first_ns = fuuid_session_last_ns + 1;
-
 	fuuid_session_note_lead(clock_ns);
-	fuuid_clock_require_lead(fuuid_session_last_ns - clock_ns + count);
-	fuuid_clock_require_end(fuuid_session_last_ns, count);
-	fuuid_session_last_ns += count;
-	return first_ns;
+	fuuid_clock_require_lead(fuuid_session_last_ns - clock_ns + 1);
+	fuuid_clock_require_end(fuuid_session_last_ns, 1);
+	return ++fuuid_session_last_ns;
 }
 
 void

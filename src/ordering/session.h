@@ -15,12 +15,13 @@ typedef struct OrderingStats
 } OrderingStats;
 
 /*
- * Nanosecond (since 1970-01-01 UTC) of the latest UUID that this backend has generated or
- * observed, under any order; 0 if there is none, or if a reset has discarded it.
+ * Nanosecond (since 1970-01-01 UTC) of the latest UUID that this backend has
+ * generated or observed, under any order; 0 if there is none, or if a reset has
+ * discarded it.
  */
 extern uint64 fuuid_session_last_ns;
 
-extern uint64 fuuid_session_advance_past_last(uint64 clock_ns, uint32 count);
+extern uint64 fuuid_session_advance_past_last(uint64 clock_ns);
 extern void fuuid_session_note_lead(uint64 clock_ns);
 extern void fuuid_session_stats(OrderingStats *stats);
 extern void fuuid_session_reset(void);
@@ -29,11 +30,14 @@ extern void fuuid_session_reset(void);
  * fuuid_ordering_reserve() in the order of this backend alone.
  */
 static inline uint64
-fuuid_session_reserve(uint64 clock_ns, uint32 count)
+fuuid_session_reserve(uint64 clock_ns, uint32 *count)
 {
 	if (unlikely(clock_ns <= fuuid_session_last_ns))
-		return fuuid_session_advance_past_last(clock_ns, count);
-	fuuid_session_last_ns = clock_ns + (count - 1);
+	{
+		*count = 1;
+		return fuuid_session_advance_past_last(clock_ns);
+	}
+	fuuid_session_last_ns = clock_ns + (*count - 1);
 	return clock_ns;
 }
 

@@ -22,20 +22,22 @@ SharedOrdering *fuuid_shared = NULL;
 TransactionId *
 fuuid_shared_running(uint32 watermark)
 {
-	return (TransactionId *) &fuuid_shared->in_flight[MaxBackends] + watermark * FUUID_MAX_RUNNING;
+	return (TransactionId *) &fuuid_shared->in_flight[MaxBackends] +
+		watermark * FUUID_MAX_RUNNING;
 }
 
 /*
- * A number for a new incarnation of the server, random, so that no other incarnation has the same.
+ * A number for a new incarnation of the server, random, so that no other has it.
  */
 static int64
 random_incarnation(void)
 {
-	int64		incarnation;
+	int64		number;
 
-	if (!pg_strong_random(&incarnation, sizeof(incarnation)))
-		incarnation = GetCurrentTimestamp();
-	return (incarnation & PG_INT64_MAX) | INT64CONST(1) << 32;
+	if (!pg_strong_random(&number, sizeof(number)))
+		number = GetCurrentTimestamp() << FUUID_RESET_BITS;
+	number = (number & PG_INT64_MAX) | INT64CONST(1) << 32;
+	return number - FUUID_RESETS(number);
 }
 
 static void
@@ -45,16 +47,14 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 
 	memset(ordering, 0, FUUID_SHARED_SIZE);
 	pg_atomic_init_u64(&ordering->last_ns, 0);
-	pg_atomic_init_u64(&ordering->epoch, 0);
-	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
-	FUUID_INIT_LWLOCK(&ordering->watermarks.lock);
+	FUUID_INIT_LWLOCK(&ordering->lock);
 	ordering->incarnation = random_incarnation();
+	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 
-	/* Prepared transactions of an earlier incarnation of the server may be left. */
+	/* Prepared transactions of an earlier incarnation may be left. */
 	pg_atomic_init_u64(&ordering->prepared, 1);
 	pg_atomic_init_u64(&ordering->prepared_ended, 0);
 
-	pg_atomic_init_u32(&ordering->in_flight_used, 0);
 	for (int i = 0; i < MaxBackends; i++)
 		pg_atomic_init_u64(&ordering->in_flight[i].first_ns, 0);
 }
@@ -117,7 +117,7 @@ fuuid_shared_attach(void)
 	{
 		require_layout();
 		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE, init_segment, &found);
-		FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
+		FUUID_NAME_LWLOCK(&fuuid_shared->lock);
 	}
 	return true;
 }
@@ -147,7 +147,7 @@ start_segment(void)
 	fuuid_shared = ShmemInitStruct(SEGMENT_NAME, FUUID_SHARED_SIZE, &found);
 	if (!found)
 		init_segment(fuuid_shared);
-	FUUID_NAME_LWLOCK(&fuuid_shared->watermarks.lock);
+	FUUID_NAME_LWLOCK(&fuuid_shared->lock);
 	LWLockRelease(AddinShmemInitLock);
 }
 

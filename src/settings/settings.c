@@ -123,13 +123,13 @@ ordering_valid(const char *text)
 static void
 ordering_assign(int newval, void *extra pg_attribute_unused())
 {
-	fuuid_ordering_set_scope(Max(newval, required_ordering));
+	fuuid_ordering_scope = Max(newval, required_ordering);
 }
 
 static void
 required_ordering_assign(int newval, void *extra pg_attribute_unused())
 {
-	fuuid_ordering_set_scope(Max(newval, ordering));
+	fuuid_ordering_scope = Max(newval, ordering);
 }
 
 /*

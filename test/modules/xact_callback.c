@@ -1,10 +1,13 @@
 /*
  * xact_callback.c
  *	  Another library's callback at the end of a transaction: raises an error as the process
- *	  ends, before the callbacks of the libraries that were there earlier; and generates,
- *	  if it is told to, after a commit, where there is no transaction.
+ *	  ends, before the callbacks of the libraries that were there earlier; and if it is
+ *	  told to, generates after a commit, where there is no transaction, or waits after
+ *	  its end until a file is removed.
  */
 #include "postgres.h"
+
+#include <unistd.h>
 
 #include "access/xact.h"
 #include "fmgr.h"
@@ -14,13 +17,17 @@
 
 PG_MODULE_MAGIC;
 
+#define FILE_NAME "xact_callback.waits"
+
 PGDLLEXPORT void _PG_init(void);
 
 PG_FUNCTION_INFO_V1(generate_after_commit);
 PG_FUNCTION_INFO_V1(generated_after_commit);
+PG_FUNCTION_INFO_V1(wait_after_end);
 
 static PGFunction uuidv7_fast = NULL;
 static char message[256];
+static bool waits = false;
 
 /*
  * generate_after_commit() returns boolean: of the transaction that calls it
@@ -39,6 +46,26 @@ Datum
 generated_after_commit(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	PG_RETURN_TEXT_P(cstring_to_text(message));
+}
+
+/*
+ * wait_after_end() returns boolean: of the transaction that calls it, until somebody
+ * removes a file that then is in the data directory
+ */
+Datum
+wait_after_end(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	waits = true;
+	PG_RETURN_BOOL(true);
+}
+
+static void
+wait_for_removal(void)
+{
+	waits = false;
+	fclose(fopen(FILE_NAME, "w"));
+	while (access(FILE_NAME, F_OK) == 0)
+		pg_usleep(1000);
 }
 
 static void
@@ -68,6 +95,8 @@ callback(XactEvent event, void *arg pg_attribute_unused())
 		elog(ERROR, "raised at exit");
 	if (event == XACT_EVENT_COMMIT && uuidv7_fast != NULL)
 		generate();
+	if (waits && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE))
+		wait_for_removal();
 }
 
 void

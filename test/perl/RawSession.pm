@@ -144,10 +144,13 @@ sub query_safe
 	return $rows;
 }
 
+# Returns when the server's process has ended.
 sub quit
 {
 	my ($self) = @_;
 	$self->{socket}->print('X' . pack('N', 4)) unless $self->{closed};
+	$self->{socket}->flush;
+	1 while ($self->message)[0] ne '';
 	$self->{socket}->close;
 	return;
 }

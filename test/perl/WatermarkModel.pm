@@ -7,9 +7,8 @@
 # A state is a string of bytes, one for each variable.  A step of an actor is
 # atomic; between two of them any other actor can take any number of its own.
 # Memory is that of one processor: which barriers the code needs is not seen here.
-# Nor are several databases; subtransactions; snapshots of a logical slot; nor the
-# upper bound of durable order, because of which a reader does not go beyond the latest id
-# that it has found itself: here it does.
+# Nor are several databases; subtransactions; snapshots of a logical slot; resets, which
+# are alone.
 #
 # A transaction's number, its xid, is a bit; the next one has the next bit.  A snapshot
 # is the set of those that had completed, always with the lowest bit, which is nobody's:
@@ -47,14 +46,11 @@ my %design = (
 	commit => [qw(complete clear)],
 	prepare => [qw(lock count prepare clear)],    # the number of prepared ones counts
 	finish => [qw(complete release)],
-	read => [qw(epoch advance first_ns prepared_count compare scan note snapshot decide)],    # prepared_ended is compared, and noted
-	reset => [qw(begin last end)],
+	read => [qw(advance first_ns prepared_count compare scan note snapshot decide)],    # prepared_ended is compared, and noted
 
 	republishes => 1,              # where what it has published is too large
 	advances => 1,              # the reader, the latest id to its clock
 	notes_count => 'read',         # before the scan; or 'latest'
-	looks_again => 1,              # the reader, at the epoch
-	kept_with_epoch => 1,          # only those of the same epoch are found
 	compares => 'both',            # of two snapshots; or only 'xmax', or who was 'running'
 	compares_own => 1,             # the snapshot of the reader's own watermark
 	compares_kept => 1,            # those of the ones that are kept
@@ -62,10 +58,10 @@ my %design = (
 
 # Shared memory; the numbers of transactions; what every reading of the clock is above;
 # and, for the checks, the watermark that counts for later ids.  The watermarks that
-# are kept follow, the newest first, each with its snapshot and epoch.
-use constant { LAST => 0, EPOCH => 1, PREPARED_COUNT => 2, PREPARED_ENDED => 3, NEXT_NUMBER => 4, COMPLETED => 5 };
-use constant { CLOCK_FROM => 6, PROMISED => 7 };
-my @shared_names = ('last', 'epoch', 'prepared_count', 'prepared_ended', 'next number', 'completed', 'clock from', 'promised');
+# are kept follow, the newest first, each with its snapshot.
+use constant { LAST => 0, PREPARED_COUNT => 1, PREPARED_ENDED => 2, NEXT_NUMBER => 3, COMPLETED => 4 };
+use constant { CLOCK_FROM => 5, PROMISED => 6 };
+my @shared_names = ('last', 'prepared_count', 'prepared_ended', 'next number', 'completed', 'clock from', 'promised');
 
 # A writer.
 use constant { PC => 0, TRANSACTION => 1, IDS => 2, NEXT => 3, FIRST_NS => 4, NUMBER => 5, PENDING => 6 };
@@ -78,8 +74,8 @@ my @lock_names = ('lock', 'saved', 'number', 'pending id');
 
 # The reader: the statement's snapshot, and the smallest id of those that have completed
 # since; its watermark so far (0: none), and the snapshot that it takes itself.
-use constant { CALLS => 1, SNAPSHOT => 2, UNSEEN => 3, AT_EPOCH => 4, WATERMARK => 5, AT_COUNT => 6, TAKEN => 7 };
-my @reader_names = ('calls left', 'snapshot', 'unseen id', 'epoch', 'watermark', 'prepared_count', 'taken');
+use constant { CALLS => 1, SNAPSHOT => 2, UNSEEN => 3, WATERMARK => 4, AT_COUNT => 5, TAKEN => 6 };
+my @reader_names = ('calls left', 'snapshot', 'unseen id', 'watermark', 'prepared_count', 'taken');
 
 # The search at hand: not passed as arguments, because that would slow it down.
 my (%config, %protocol);
@@ -243,42 +239,36 @@ sub is_right
 # none, and all that are kept then.
 sub keep
 {
-	my ($watermark, $taken, $snapshot, $epoch) = @_;
-	my @kept_ones = map { [ @v[ @kept[ 3 * $_ .. 3 * $_ + 2 ] ] ] } 0 .. $#kept / 3;
+	my ($watermark, $taken, $snapshot) = @_;
+	my @kept_ones = map { [ @v[ @kept[ 2 * $_, 2 * $_ + 1 ] ] ] } 0 .. $#kept / 2;
 	my @right = map { $_->[0] }
-	  grep { !$protocol{compares_kept} || is_right($_->[1], $snapshot) }
-	  grep { !$protocol{kept_with_epoch} || $_->[2] == $epoch } @kept_ones;
+	  grep { !$protocol{compares_kept} || is_right($_->[1], $snapshot) } @kept_ones;
 	push @right, $watermark if !$protocol{compares_own} || is_right($taken, $snapshot);
 	my $result = max(0, @right);
 
-	if ($taken == $kept_ones[0][1] && $epoch == $kept_ones[0][2])
+	if ($taken == $kept_ones[0][1])
 	{
 		$kept_ones[0][0] = max($watermark, $kept_ones[0][0]);
 		return ($result, map { @$_ } @kept_ones);
 	}
-	return ($result, $watermark, $taken, $epoch, map { @$_ } @kept_ones[ 0 .. $#kept_ones - 1 ]);
+	return ($result, $watermark, $taken, map { @$_ } @kept_ones[ 0 .. $#kept_ones - 1 ]);
 }
 
 # Under a lock.  The next call is in the same snapshot, or in one that it takes.
 sub decide
 {
-	my @changes = map { ($reader + $_, 0) } PC, AT_EPOCH, WATERMARK, TAKEN;
-
-	return becomes(@changes) if $protocol{looks_again} && $v[ $reader + AT_EPOCH ] != $v[EPOCH];
-	my ($watermark, @keeps) = keep(@v[ map { $reader + $_ } WATERMARK, TAKEN, SNAPSHOT, AT_EPOCH ]);
+	my @changes = map { ($reader + $_, 0) } PC, WATERMARK, TAKEN;
+	my ($watermark, @keeps) = keep(@v[ map { $reader + $_ } WATERMARK, TAKEN, SNAPSHOT ]);
 	my $left = $v[ $reader + CALLS ] - 1;
 	@keeps = (0) x @kept unless $left;
 	push @changes, $reader + CALLS, $left, map { ($kept[$_], $keeps[$_]) } 0 .. $#kept;
-
-	# A call that returns while a reset goes on is promised nothing.
-	my $promised = !($v[EPOCH] & 1);
-	push @changes, PROMISED, max($watermark, $v[PROMISED]) if $promised;
+	push @changes, PROMISED, max($watermark, $v[PROMISED]);
 	becomes(@changes) if $left && $v[ $reader + SNAPSHOT ] != $v[COMPLETED];
 	becomes(@changes, $reader + SNAPSHOT, 0, $reader + UNSEEN, 0);
 	foreach my $id (@v[ $reader + UNSEEN, map({ $_ + PENDING } @writers), map({ $_ + PREPARED_ID } @prepared) ])
 	{
 		breaks("the id $id is below the watermark $watermark, and had not completed for the snapshot")
-		  if $promised && $id && $id < $watermark;
+		  if $id && $id < $watermark;
 	}
 	return;
 }
@@ -293,7 +283,6 @@ sub reader_steps
 	return unless $v[ $reader + CALLS ];
 	push @after, $reader + SNAPSHOT, $v[COMPLETED] unless $v[ $reader + SNAPSHOT ];
 	return decide() if $name eq 'decide';
-	return becomes($reader + AT_EPOCH, $v[EPOCH], @after) if $name eq 'epoch';
 	return becomes($reader + TAKEN, $v[COMPLETED], @after) if $name eq 'snapshot';
 	return becomes($reader + WATERMARK, min_nonzero($watermark, $v[$first_ns]), @after) if $name eq 'first_ns';
 	return becomes($reader + AT_COUNT, $v[PREPARED_COUNT], @after) if $name eq 'prepared_count';
@@ -312,17 +301,7 @@ sub reader_steps
 	return;
 }
 
-# One: test/perl/ResetModel.pm has several that go on together.  The epoch is odd while it
-# goes on.  Watermarks returned before count no more for later ids.
-sub reset_steps
-{
-	my ($pc) = @_;
-	my $step = $v[$pc];
-	my $name = $protocol{reset}[$step] // return;
-	return becomes($pc, $step + 1, PROMISED, 0, $name eq 'last' ? last_becomes($v[EPOCH] + 1) : (EPOCH, $v[EPOCH] + 1));
-}
-
-# A crash, where there are no resets.  What is visible remains so, and prepared
+# A crash.  What is visible remains so, and prepared
 # transactions remain, with their locks; the others have completed.  The clock has
 # passed what was generated: the order needs that.
 sub restart_steps
@@ -385,19 +364,17 @@ sub explore
 	@writers = @prepared = ();
 	%prepared_of = ();
 	new_model();
-	add_variables(\@shared_names, 0, 0, 1, $protocol{prepared_ended}, 2, 1);
-	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"]), add_variables(["kept $_: epoch"])) } 1, 2;
+	add_variables(\@shared_names, 0, 1, $protocol{prepared_ended}, 2, 1);
+	@kept = map { (add_variables(["kept $_"]), add_variables(["kept $_: snapshot"])) } 1, 2;
 
 	add_writer($_, $config{ids}[ $_ - 1 ]) foreach 1 .. @{ $config{ids} };
 
 	# The reader skips what never changes.
-	@read = grep { $config{reset} || $_ ne 'epoch' }
-	  grep { @prepared || !/^(prepared_count|compare|scan|note)$/ } @{ $protocol{read} };
+	@read = grep { @prepared || !/^(prepared_count|compare|scan|note)$/ } @{ $protocol{read} };
 	@read = map { $_ eq 'first_ns' ? map { [ 'first_ns', $_ + FIRST_NS ] } @writers : [$_] } @read;
 	%read_at = (note => 0, map { $read[$_][0] => $_ } 0 .. $#read);
 	$reader = add_actor('reader', [ map { $_->[0] } @read ], \&reader_steps, \@reader_names, 2);
 
-	add_actor('reset', [ @{ $protocol{reset} }, 'done' ], \&reset_steps, []) if $config{reset};
 	add_actor('restarted', undef, \&restart_steps, []) if $config{restart};
 	return search(\&check_end);
 }

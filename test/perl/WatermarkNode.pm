@@ -8,7 +8,7 @@ use warnings;
 
 use Exporter qw(import);
 
-our @EXPORT = qw(*node $instance watermark stats session in_transaction);
+our @EXPORT = qw(*node $instance watermark stats session begin_query in_transaction);
 
 # What chooses the order, and where the following work.
 our $instance = "SET fast_uuid.ordering = 'instance'";
@@ -30,6 +30,15 @@ sub session
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	$session->query_safe($instance);
 	return $session;
+}
+
+# The session is not waited for.
+sub begin_query
+{
+	my ($session, $sql) = @_;
+	$session->{stdin} .= "$sql;\n";
+	$session->{run}->pump_nb;
+	return;
 }
 
 # Begin a transaction in a session that generates a UUID, and return the UUID.

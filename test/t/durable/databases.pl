@@ -84,7 +84,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	exceed('an existing session', $session->query_safe('SELECT uuidv7_fast()'));
 	$node->safe_psql('other', 'ALTER EXTENSION fast_uuid DROP SEQUENCE fast_uuid_upper_bound; DROP SEQUENCE fast_uuid_upper_bound');
 	refused("SELECT $_", $missing, "without the sequence, $_")
-	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()', 'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
 	is($session->query('SELECT uuidv7_fast()'), '', 'without the sequence, an existing session: no UUID');
 	like($session->{stderr}, $missing, 'without the sequence, an existing session: the error');
 	$session->{stderr} = '';
@@ -114,7 +114,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	refused('SELECT fast_uuid_reset_ordering()', $unlogged, 'an unlogged sequence');
 	next_incarnation('immediate', 3600);
 	refused("SELECT $_", $unlogged, "an unlogged sequence, $_")
-	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()';
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)';
 	$node->safe_psql('other', 'ALTER SEQUENCE fast_uuid_upper_bound SET LOGGED');
 	exceed('logged again', ids('SELECT uuidv7_fast()'));
 }
@@ -124,7 +124,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	local $database = 'other';
 	my $alter = 'ALTER SEQUENCE fast_uuid_upper_bound CACHE 1';
 	my $altered = qr/ERROR:  55000: sequence "fast_uuid_upper_bound" was altered in this transaction\n.*HINT:  Commit/s;
-	refused("BEGIN; $alter; SELECT $_", $altered, "after ALTER SEQUENCE, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()', 'fast_uuid_reset_ordering()';
+	refused("BEGIN; $alter; SELECT $_", $altered, "after ALTER SEQUENCE, $_") foreach 'uuidv7_fast()', 'fast_uuid_reset_ordering()';
 	exceed('after ALTER SEQUENCE, rolled back to a savepoint', ids("BEGIN; SAVEPOINT a; $alter; ROLLBACK TO a; SELECT uuidv7_fast(); COMMIT"));
 }
 
@@ -138,7 +138,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	my $page = slurp_file($file);
 	write_page($file, substr($page, 0, length($page) - 8) . pack('Q', 0));
 	begin_incarnation($node);
-	refused("SELECT $_", $magic, "a damaged page, $_") foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()', 'fast_uuid_reset_ordering()';
+	refused("SELECT $_", $magic, "a damaged page, $_") foreach 'uuidv7_fast()', 'fast_uuid_reset_ordering()';
 	end_incarnation($node, 'immediate');
 	write_page($file, $page);
 	begin_incarnation($node);
@@ -170,7 +170,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 		"SELECT setval('fast_uuid_upper_bound', (extract(epoch FROM clock_timestamp() + interval '10 days') * 1000000)::bigint)");
 	my $upper_bound = stats('upper_bound');
 	refused("SELECT $_", qr/ERROR:  55000: upper bound of ordering "durable" is too far ahead/, "restored, $_")
-	  foreach 'uuidv7_fast()', 'uuidv7_fast_watermark()';
+	  foreach 'uuidv7_fast()', 'uuidv7_fast_array(3)';
 	refused("SELECT fast_uuid_observe(uuidv7_fast_max('$upper_bound'))", qr/ERROR:  22023: UUID is too far ahead of the clock/,
 		'restored, accepted without a limit that allows it');
 	is(outcome("SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_max(upper_bound))"

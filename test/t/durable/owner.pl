@@ -77,7 +77,7 @@ foreach my $value ($far, "$now + 70000000", '9223372036854775807')
 {
 	like(as_role('owner', 'owned', sprintf($set, $value)), qr/^t.*$too_far/s, "$value: refused");
 	unharmed($value);
-	like(as_role('owner', 'owned', "$durable; SELECT uuidv7_fast_watermark()"), $too_far, "$value: no watermark either");
+	like(as_role('owner', 'owned', "$durable; SELECT uuidv7_fast_array(3)"), $too_far, "$value: no array either");
 }
 
 # A client that does not read these errors holds nobody up.

@@ -22,7 +22,7 @@ if (!new_durable_node())
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	next_incarnation('fast', 0);
 	refused("SELECT $_", $refusal, $_)
-	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)', 'uuidv7_fast_watermark()',
+	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)',
 	  'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
 	refused("RESET fast_uuid.ordering; SET fast_uuid.required_ordering = 'durable'; SELECT uuidv7_fast()", $refusal, 'required durable order');
 	is(outcome('SELECT uuidv7_fast_at(now()) IS NOT NULL'), 't', 'what has no order works');
@@ -112,30 +112,6 @@ $node->safe_psql('postgres', 'ALTER SYSTEM RESET fast_uuid.required_ordering');
 $node->reload;
 $node->poll_query_until('postgres', "SELECT current_setting('fast_uuid.required_ordering') = 'session'") or die 'the file is not read';
 
-# A watermark that is a minute beyond the upper bound.
-ids("SET fast_uuid.ordering = 'instance'; " . observe("upper_bound + interval '1 min'"));
-my ($watermark) = ids('SELECT uuidv7_fast_watermark()');
-is(stats("upper_bound >= uuidv7_fast_timestamp('$watermark', true) + interval '0.5 s'"), 't', 'watermark: the upper bound covers it');
-exceed('watermark', $watermark);
-next_incarnation('immediate', 3600);
-exceed('watermark, in the next incarnation', ids('SELECT uuidv7_fast()'));
-next_incarnation('immediate', 3600);
-exceed('watermark, the first thing in an incarnation', ids('SELECT uuidv7_fast_watermark()'));
-
-# One in a database that has not generated yet, under an order that is ahead.
-foreach my $how ('ordering', 'required_ordering')
-{
-	local $database = $how;
-	$node->safe_psql('postgres', "CREATE DATABASE $how");
-	$node->safe_psql($how, "CREATE EXTENSION fast_uuid; ALTER DATABASE $how SET fast_uuid.$how = 'durable'");
-	ids("SET fast_uuid.ordering = 'instance'; " . observe("clock_timestamp() + interval '10 min'"));
-	is(stats('upper_bound IS NULL'), $how eq 'ordering' ? 't' : 'f', "$how: the database has generated only where it has to");
-	$greatest{$how} = $node->safe_psql($how, 'SELECT uuidv7_fast_watermark()');
-	is(stats("upper_bound >= uuidv7_fast_timestamp('$greatest{$how}', true)"), 't', "$how = durable, watermark: the upper bound covers it");
-	next_incarnation('immediate', 3600);
-	exceed("$how = durable, watermark, in the next incarnation", ids('SELECT uuidv7_fast()'));
-}
-
 # The rules of a backward step.
 my $too_far = qr/ERROR:  55000: embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"\n.*HINT:.*fast_uuid_reset_ordering\(\)/s;
 next_incarnation('fast', 3600);
@@ -160,21 +136,6 @@ is(outcome("SET fast_uuid.max_clock_lead = '61 min'; SELECT uuidv7_fast_timestam
 exceed('a reset, in the next incarnation', ids('SELECT uuidv7_fast()'));
 ids(observe("upper_bound + interval '10 days'"));
 next_incarnation('immediate', 0);
-
-# A session that knew of a later upper bound before another one reset it.
-{
-	my $session = session();
-	$session->query_safe(observe("upper_bound + interval '1 day'"));
-	is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'a reset by another session');
-	$behind -= 60;
-	set_clock_offset($node, sprintf('%+d', -$behind));
-	$greatest{postgres} = $session->query_safe('SELECT uuidv7_fast()');
-	is(stats("upper_bound > uuidv7_fast_timestamp('$greatest{postgres}', true)"), 't', 'a reset by another session: the upper bound is beyond the next UUID');
-	$session->quit;
-	next_incarnation('immediate', 3600);
-	exceed('a reset by another session, in the next incarnation', ids('SELECT uuidv7_fast()'));
-	is(outcome("SELECT fast_uuid_reset_ordering(); $near"), "\nt", 'the clock\'s time');
-}
 
 # After a quick restart it is the clock that is waited for.  This one stands still
 # where it is put, and the upper bound is a second ahead of that.

@@ -1,10 +1,9 @@
-# Sessions do not wait for others that stand still in the middle of a reset.  And a wait
-# for the clock ends, though the clock stands still.
+# A wait for the clock after a restart ends, though the clock stands still, and can be
+# cancelled.
 
 use strict;
 use warnings;
 
-use Cwd qw(getcwd);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -16,40 +15,13 @@ use Watchdog;
 
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
-my $module = getcwd() . '/test/modules/hold_reset';
-my $node   = PostgreSQL::Test::Cluster->new('held_up');
+my $node     = PostgreSQL::Test::Cluster->new('held_up');
+my $generate = 'SELECT uuidv7_fast()';
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\njit = off\n");
 $node->start;
-$node->safe_psql('postgres', qq{
-CREATE EXTENSION fast_uuid;
-CREATE FUNCTION hold_reset(hold bool) RETURNS bool AS '$module' LANGUAGE c;
-});
+$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 my $durable = $node->pg_version >= 17;
-
-# Who holds up resets.
-my $holder = RawSession->start($node, "SET fast_uuid.ordering = 'instance'", 'SELECT uuidv7_fast()');
-
-my $observe  = "SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + interval '0.5 s'))";
-my $generate = 'SELECT uuidv7_fast()';
-my $array    = 'SELECT cardinality(uuidv7_fast_array(1000))';
-my $set      = 'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000) AS id) AS made';
-
-# Three resets go on, of sessions that stand still in the middle: nobody waits for them.
-$holder->query_safe('SELECT hold_reset(true)') foreach 1 .. 3;
-foreach my $ordering ('session', 'instance', $durable ? 'durable' : ())
-{
-	foreach my $statement ($generate, $array, $set, $observe, 'SELECT fast_uuid_reset_ordering()', 'SELECT uuidv7_fast_watermark()', 'SELECT count(*) FROM fast_uuid_stats()')
-	{
-		my $name    = "$ordering, resets go on: $statement";
-		my $session = within($node, "$name: a session", sub { RawSession->start($node, "SET fast_uuid.ordering = '$ordering'", $generate) });
-		within($node, "$name: does not wait", sub { $session->query($statement) });
-		is($session->{error}, '', "$name: does not wait");
-		$session->quit;
-	}
-}
-$holder->query_safe('SELECT hold_reset(false)') foreach 1 .. 3;
-$holder->quit;
 $node->stop;
 
 # After a quick restart the upper bound is ahead of the clock, and that is waited for; no

@@ -1,5 +1,5 @@
 # fast_uuid_observe(): after it every value is greater, wherever it is called and however
-# the transaction ends; the limit, to the nanosecond; the lead, then and later; resets; a
+# the transaction ends; the limit, to the nanosecond; the lead, then and later; a
 # restart; a standby.  Which nanosecond is the last of a UUID is a unit test's
 # (test_layout); sessions that observe and generate at once are linearizable.pl's.
 
@@ -69,8 +69,15 @@ sub lead
 	return $session->query_safe("SELECT round(extract(epoch FROM clock_lead)) FROM fast_uuid_stats() WHERE name = '$name'");
 }
 
+# A reset, by a session that is alone with it.
 my $reset = 'SELECT fast_uuid_reset_ordering()';
-my $dba   = session('instance');
+
+sub reset_all
+{
+	my ($order) = @_;
+	session($order, $reset)->quit;
+	return;
+}
 
 # The limit, to the nanosecond.
 foreach my $order ('session', 'instance')
@@ -98,14 +105,14 @@ foreach my $order ('session', 'instance')
 foreach my $order (@orders)
 {
 	$clock->put($start);
-	$dba->query_safe("SET fast_uuid.ordering = '$order'");
-	$dba->query_safe($reset);
+	reset_all($order);
 	my $shared = $order eq 'session' ? 'session' : 'instance';
 	my ($session, $other) = map { session($order, 'SELECT uuidv7_fast()') } 1, 2;
 	is(observe($session, $start + 600 * $second), 'value ', "$order: observed");
+	my $third = session($order);
 	is($_->query_safe('SELECT uuidv7_fast() > ' . "'" . uuid($start + 600 * $second, (1 << 54) - 1) . "'"),
 		$_ == $session || $order ne 'session' ? 't' : 'f', "$order: the values that follow, here and there")
-	  foreach $session, $other, session($order);
+	  foreach $session, $other, $third;
 	foreach my $case ([ 0, 600 ], [ 60, 540 ], [ 599, 1 ], [ 601, 0 ])
 	{
 		my ($time, $lead) = @$case;
@@ -122,10 +129,8 @@ foreach my $order (@orders)
 	$clock->put($start + 700 * $second);
 	is(observe($session, $start + 1000 * $second), 'value ', "$order: another one beyond that");
 	is(next_of($session, 'RESET fast_uuid.ordering'), 1000 * $second + 1, "$order: which counts in the order of the session as well");
-	$dba->query_safe($reset);
-	$_->quit foreach $session, $other;
+	$_->quit foreach $session, $other, $third;
 }
-$dba->query_safe("SET fast_uuid.ordering = 'instance'");
 
 # Whatever becomes of the transaction, and whoever has it called.
 my @places = (
@@ -163,51 +168,15 @@ foreach my $order (@orders)
 	$session->quit;
 }
 
-# Resets, of sessions that had observed, and of those that observe after them.
-$clock->put($start);
-foreach my $generated ('SELECT 1', 'SELECT uuidv7_fast()')
-{
-	foreach my $order ('session', 'instance')
-	{
-		my $what = "$order, after $generated";
-		$dba->query_safe($reset);
-		my ($before, $after, $own) = map { session($order, $generated) } 1 .. 3;
-		observe($_, $start + 600 * $second) foreach $before, $own;
-		$dba->query_safe($reset);
-		cmp_ok(next_of($before, "SET fast_uuid.ordering = 'instance'"), '<', 600 * $second, "$what: what was observed before a reset does not come back");
-
-		# Who has taken part in the order of the instance forgets it in its own as well.
-		is(next_of($own, "SET fast_uuid.ordering = 'session'") > 600 * $second, $order eq 'session', "$what: in its own order");
-
-		# A session that enters for the first time after a reset begins with the clock.
-		observe($after, $start + 600 * $second);
-		is(next_of($after, "SET fast_uuid.ordering = 'instance'") > 600 * $second, $order eq 'instance', "$what: what is observed after a reset");
-		is(lead($after, 'instance'), $order eq 'instance' ? 600 : 0, "$what: and its lead");
-		$_->quit foreach $before, $after, $own;
-	}
-}
-
-# One that still has a latest value, of the instance, from before the reset.
-$clock->put($start + 1800 * $second);
-my $session = session('instance', 'SELECT uuidv7_fast()');
-$clock->put($start);
-$dba->query_safe($reset);
-$session->query_safe("SET fast_uuid.ordering = 'session'");
-observe($session, $start + 600 * $second);
-is(next_of($session), 600 * $second + 1, 'what is observed after a reset counts, below a value from before');
-$session->quit;
-
 # Without a reset since the start, what a session has observed it takes along into the
 # order of the instance, at whatever time.
 foreach my $case ([ 0, 600 ], [ -60, 660 ])
 {
 	my ($time, $lead) = @$case;
-	$dba->quit;
 	$node->stop;
 	$clock->start($node);
 	$clock->put($start);
-	$dba     = session('instance');
-	$session = session('session', 'SELECT uuidv7_fast()');
+	my $session = session('session', 'SELECT uuidv7_fast()');
 	observe($session, $start + 600 * $second);
 	$clock->put($start + $time * $second);
 	my $what = "taken into the order of the instance after $time s";
@@ -215,14 +184,13 @@ foreach my $case ([ 0, 600 ], [ -60, 660 ])
 	is(lead($session, $_), $lead, "$what: the lead of the $_") foreach 'session', 'instance';
 	$session->quit;
 }
-$dba->quit;
 
 # Durable order: after a crash, with the clock set back.
 SKIP:
 {
 	skip 'durable order requires PostgreSQL 17', 1 unless $durable;
 	$clock->put($start);
-	$session = session('durable', $reset);
+	my $session = session('durable', $reset);
 	is(observe($session, $start + 1800 * $second), 'value ', 'durable: observed');
 	$node->stop('immediate');
 	$clock->start($node);
@@ -239,7 +207,7 @@ $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->start;
 foreach my $order ('session', 'instance', 'durable')
 {
-	$session = RawSession->start($standby, "SET fast_uuid.ordering = '$order'");
+	my $session = RawSession->start($standby, "SET fast_uuid.ordering = '$order'");
 	my $id = $session->query_safe("SELECT uuidv7_fast_at(clock_timestamp() + '500 ms')");
 	my $expected = $order ne 'durable' ? 'value ' : $durable ? '55000' : '0A000';
 	is($session->outcome("SELECT fast_uuid_observe('$id')"), $expected, "$order: a standby observes, or refuses");

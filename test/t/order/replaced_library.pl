@@ -16,7 +16,7 @@ use RawSession;
 my $node = PostgreSQL::Test::Cluster->new('replaced');
 $node->init;
 plan skip_all => 'before PostgreSQL 17 the library is replaced by a restart' if $node->pg_version < 17;
-my $module = getcwd() . '/test/modules/hold_reset';
+my $module = getcwd() . '/test/modules/other_library';
 $node->start;
 $node->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;

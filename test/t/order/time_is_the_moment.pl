@@ -1,11 +1,9 @@
 # The time in a UUID is that of its own moment: a row of a set does not keep that of the
-# row before, and what was generated before a reset does not come back, whichever order
-# a session has used.  A lead is noted where it is seen.
+# row before.  A lead is noted where it is seen.
 
 use strict;
 use warnings;
 
-use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -52,6 +50,7 @@ sub largest_lead
 }
 
 # A new beginning for all, and a session that has taken part in the order of the instance.
+# Whoever resets is alone: see reset.pl.
 sub begin
 {
 	clock_at(0);
@@ -109,73 +108,20 @@ clock_at(0);
 is(largest_lead($session, 'session'), '3600', 'session: a lead seen under the order of the instance');
 $session->quit;
 
-# Once there was a reset, what a session has generated before its first entry does not count.
-clock_at(3600);
-$session = RawSession->start($node, 'SELECT uuidv7_fast()');
-clock_at(0);
-is(time_of($session, 'SELECT in_instance_order()'), 0, 'after a reset a session enters by the clock');
-$session->quit;
-
-# A reset holds: a pooled session that used the order of the instance before, and one
-# that comes to it only now, do not bring the time back.
-clock_at(86_400);
-my $pooled  = RawSession->start($node, 'SELECT in_instance_order()');
-my $late    = RawSession->start($node, 'SELECT uuidv7_fast()');
-my $both    = RawSession->start($node, 'SELECT in_instance_order(); SELECT uuidv7_fast()');
-my $resting = RawSession->start($node, 'SELECT in_instance_order()', 'BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000)', 'FETCH 2 FROM c');
-clock_at(0);
-is(time_of($dba, 'SELECT uuidv7_fast()'), 86_400, 'the instance is a day ahead');
-is(time_of($dba, 'SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()'), 0, 'after a reset it is not');
-is(time_of($pooled, 'SELECT in_instance_order()'), 0, 'a session that used the order before does not bring that back');
-is(time_of($late, 'SELECT in_instance_order()'), 0, 'nor one that used its own order before');
-is(time_of($both, 'SELECT uuidv7_fast()'), 0, 'and one that used both is free in its own as well');
-is(time_of($both, 'SELECT in_instance_order()'), 0, 'and then in that of the instance');
-is(time_of($resting, 'FETCH c'), 0, 'nor a set that rests in a session which has used that order');
-is(time_of($dba, 'SELECT uuidv7_fast()'), 0, 'nor has the instance gone ahead since');
-
 # Without another reset a session's own order is kept when it comes to that of the instance.
+my $pooled = begin();
 clock_at(600);
 $pooled->query_safe('SELECT uuidv7_fast()');
 clock_at(0);
 is(time_of($pooled, 'SELECT in_instance_order()'), 600, 'without another reset the order of a session is kept');
 is(time_of($pooled, 'SELECT uuidv7_fast()'), 600, 'in both orders');
-$_->quit foreach $pooled, $late, $both, $resting;
+$pooled->quit;
 
 # A cursor that rests while its latest nanosecond is generated again after a reset.
 $session = begin('BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000)', 'FETCH 2 FROM c');
 my ($latest) = $session->query_safe('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast_set(1000) LIMIT 5') =~ /(\S+)\z/;
 cmp_ok($session->query_safe('FETCH c'), 'gt', $latest, 'a resting cursor goes on after the latest value, whatever it is');
 $session->quit;
-
-# A reset in the middle of traffic: readings of the clock from before do not come in after
-# it.  Most sessions that are interrupted have one: it is followed by system calls.
-my $script = $node->basedir . '/generate.sql';
-append_to_file($script, "SELECT nextval('turns');\nSELECT count(uuidv7_fast()) FROM generate_series(1, 1000);\n");
-$dba->query_safe('CREATE SEQUENCE turns');
-my $pgbench;
-{
-	local $ENV{PGOPTIONS} = '-c fast_uuid.ordering=instance -c fast_uuid.source=urandom -c fast_uuid.buffer_size=0';
-	$pgbench = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', 16, '-j', 2, '-T', 600, '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ],
-		'>', '/dev/null', '2>&1');
-}
-my $await_traffic = sub {
-	my $from = $dba->query_safe("SELECT nextval('turns')");
-	wait_until('traffic', sub { $dba->query_safe('SELECT last_value FROM turns') > $from + 50 });
-};
-my $undone = 0;
-foreach (1 .. 6)
-{
-	clock_at(86_400);
-	$await_traffic->();
-	clock_at(0);
-	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
-	$undone++ if time_of($dba, 'SELECT uuidv7_fast()') > 60;
-	$await_traffic->();
-	$undone++ if time_of($dba, 'SELECT uuidv7_fast()') > 60;
-}
-is($undone, 0, 'a reset in the middle of traffic is not undone by it');
-$pgbench->kill_kill;
 
 $dba->quit;
 $node->stop;

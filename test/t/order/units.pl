@@ -97,23 +97,10 @@ foreach my $ordering ('session', 'instance')
 	}
 }
 
-# A session that goes on from the old value while a reset is at work: what it took does
-# not outlive the reset.
-my $module = getcwd() . '/test/modules/hold_reset';
-query("CREATE FUNCTION $_ RETURNS bool AS '$module' LANGUAGE c") foreach 'hold_reset(hold bool)', 'reset_words()';
-$clock->put($start + 1_000_000_000_000);
-query('SELECT fast_uuid_reset_ordering(); SELECT uuidv7_fast()');
-$clock->put($start);
-query('SELECT hold_reset(true)');
-is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start + 1_000_000_000_001, 'a reset has begun: the old value still counts');
-query('SELECT reset_words()');
-is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start, '... until it is gone');
-query('SELECT hold_reset(false)');
-is(KnownClock::ns_of(query('SELECT uuidv7_fast()')), $start + 1, 'the reset has ended');
-
-# A wait for the lock of the watermark's history is seen as such.
+# A wait for the lock is seen as such.
+my $module = getcwd() . '/test/modules/other_library';
 query("CREATE FUNCTION lock_name() RETURNS text AS '$module' LANGUAGE c");
-is(query('SELECT lock_name()'), 'FastUuidWatermark', 'the lock has its name');
+is(query('SELECT lock_name()'), 'FastUuid', 'the lock has its name');
 
 # The watermark is the smallest UUID of its nanosecond.
 query('SELECT fast_uuid_reset_ordering()');

@@ -11,6 +11,7 @@ use Test::More;
 
 use lib 'test/perl';
 use WatermarkNode;
+use Watchdog;
 
 $node = PostgreSQL::Test::Cluster->new('watermark');
 $node->init(allows_streaming => 1);
@@ -123,6 +124,29 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 	cmp_ok(watermark(), 'gt', $id, '... and nothing holds the watermark back any more');
 }
 
+# Another library's callback that comes after ours, as that of one which was preloaded
+# does, and which commits elsewhere in it: until it has returned the watermark waits.
+{
+	$node->safe_psql('postgres', "CREATE FUNCTION wait_after_end() RETURNS bool LANGUAGE c AS '$callback'");
+	my $waits = $node->data_dir . '/xact_callback.waits';
+	foreach my $end ('COMMIT', 'ROLLBACK', "PREPARE TRANSACTION 'waits'")
+	{
+		my $session = session();
+		$session->query_safe("LOAD '$callback'");
+		my $id = in_transaction($session);
+		$session->query_safe('SELECT wait_after_end()');
+		begin_query($session, $end);
+		wait_until('the callback waits', sub { -e $waits });
+		is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), $end eq 'COMMIT' ? '1' : '0', "$end: a later callback waits");
+		cmp_ok(watermark(), 'le', $id, "$end: ... and the watermark with it");
+		unlink $waits or die "could not remove: $!";
+		$session->query_safe('SELECT 1');
+		$node->safe_psql('postgres', "ROLLBACK PREPARED 'waits'") if $end =~ /PREPARE/;
+		cmp_ok(watermark(), 'gt', $id, "$end: until it has returned");
+		$session->quit;
+	}
+}
+
 # What another library generates after a commit is in no transaction: it holds nothing
 # back, and durable order, which reads the catalogs, refuses it.
 {
@@ -197,8 +221,7 @@ SELECT bool_and(below), count(*) FROM seen}), 't|20', 'a procedure with COMMIT: 
 	my $session = session();
 	my $id      = in_transaction($session);
 	my $pid = $session->query_safe('SET synchronous_commit = on; SELECT pg_backend_pid()');
-	$session->{stdin} .= "COMMIT;\n";
-	$session->{run}->pump_nb;
+	begin_query($session, 'COMMIT');
 	$node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $pid")
 	  or BAIL_OUT('the commit does not wait');
 	is($node->safe_psql('postgres', "SELECT count(*) FROM made WHERE id = '$id'"), '0', 'a commit that waits for a standby is not visible');
@@ -207,26 +230,6 @@ SELECT bool_and(below), count(*) FROM seen}), 't|20', 'a procedure with COMMIT: 
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM made WHERE id = '$id'") or BAIL_OUT('the commit does not end');
 	cmp_ok(watermark(), 'gt', $id, 'visible: it does so no more');
 	$session->quit;
-}
-
-# A reset, in the middle of a transaction whose values were far ahead.
-{
-	my $session = session();
-	my $dba     = session();
-	$dba->query_safe("SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))");
-	watermark();    # is kept, until the reset
-	my $before = in_transaction($session);
-	cmp_ok(watermark(), 'le', $before, 'values ahead of the clock: a transaction holds the watermark back');
-	$dba->query_safe('SELECT fast_uuid_reset_ordering()');
-	my $after = $session->query_safe('INSERT INTO made DEFAULT VALUES RETURNING id');
-	cmp_ok($after, 'lt', $before, 'reset: a transaction goes on with smaller values');
-	cmp_ok(watermark(), 'le', $after, 'reset: a transaction that goes on still holds the watermark back');
-	$dba->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM made');
-	$session->query_safe('COMMIT');
-	cmp_ok($dba->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $after, 'reset: no watermark from before it serves an older snapshot');
-	$dba->query_safe('COMMIT');
-	cmp_ok(watermark(), 'gt', $after, 'until it has ended');
-	$_->quit foreach $session, $dba;
 }
 
 $node->backup('copy');

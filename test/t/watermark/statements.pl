@@ -127,43 +127,83 @@ foreach (1 .. 20)
 is($reader->query_safe('SELECT uuidv7_fast_watermark()'), $latest, 'the latest watermark from before a snapshot');
 $_->query_safe('COMMIT') foreach $reader, $other;
 
-# In one session the watermark does not go back, whatever others do.
-$writer->send(q{DO $$ BEGIN FOR i IN 1..300000 LOOP PERFORM uuidv7_fast(); COMMIT; END LOOP; END $$});
+# In one session the watermark does not go back, whatever others do; and what a transaction
+# keeps of it does not grow with its statements.
+$writer->send(q{DO $$ BEGIN FOR i IN 1..100000 LOOP PERFORM uuidv7_fast(); PERFORM txid_current(); COMMIT; END LOOP; END $$});
 is($reader->query_safe(q{DO $$
 DECLARE
 	one uuid;
 	two uuid := uuidv7_fast_watermark();
+	changes int := 0;
+	used bigint[];
 BEGIN
 	FOR i IN 1..1000000 LOOP
 		one := two;
 		two := uuidv7_fast_watermark();
-		ASSERT two >= one;
+		ASSERT two >= one, 'it goes back';
+		changes := changes + (two > one)::int;
+		IF i % 500000 = 1000 THEN
+			SELECT array_append(used, sum(total_bytes)::bigint) INTO used FROM pg_backend_memory_contexts WHERE name = 'TopTransactionContext';
+		END IF;
 	END LOOP;
-END $$}), '', 'it does not go back');
+	ASSERT changes > 1000, 'it changes';
+	ASSERT used[1] = used[2], 'memory: ' || used::text;
+END $$}), '', 'in a million statements of a transaction it does not go back, nor does memory grow');
 $writer->receive;
 
-# One value per statement, one statement after the other.
+# One value per statement, wherever it stands, and whoever ends meanwhile.
+$node->safe_psql('postgres', q{
+CREATE FUNCTION nested() RETURNS uuid STABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT bound()); END';
+CREATE TABLE halves (half int) PARTITION BY LIST (half);
+CREATE TABLE half_0 PARTITION OF halves FOR VALUES IN (0);
+CREATE TABLE half_1 PARTITION OF halves FOR VALUES IN (1);
+INSERT INTO halves SELECT n % 2 FROM generate_series(1, 10) AS n;
+-- Between the halves; a VOLATILE function has snapshots of its own.
+CREATE FUNCTION pause(half int) RETURNS bool VOLATILE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_advisory_lock(1), pg_advisory_unlock(1) WHERE half = 1;
+	PERFORM uuidv7_fast_watermark(), nested();
+	RETURN true;
+END $$});
+foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
+{
+	foreach my $read ('SELECT count(DISTINCT upto) FROM (SELECT unnest(ARRAY[uuidv7_fast_watermark(), bound(), nested()]) AS upto FROM halves WHERE pause(half)) AS s',
+		'SELECT 11 - count(*) FROM halves WHERE pause(half) AND nested() = (SELECT uuidv7_fast_watermark())')
+	{
+		my $pid = $reader->query_safe('SELECT pg_backend_pid()');
+		$writer->query_safe('SELECT pg_advisory_lock(1) IS NULL');
+		$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
+		$reader->send($read);
+		$node->poll_query_until('postgres', "SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $pid") or BAIL_OUT('it does not wait');
+		$other->query_safe($insert);
+		$writer->query_safe('SELECT pg_advisory_unlock(1)');
+		is($reader->receive, '1', "$isolation, a commit between two partitions: $read");
+		$reader->query_safe('COMMIT');
+	}
+}
 is($reader->query_safe('SELECT count(DISTINCT uuidv7_fast_watermark()) FROM generate_series(1, 1000)'), '1', 'each row has the same');
 is($reader->query_safe('SELECT count(DISTINCT bound()) FROM generate_series(1, 1000)'), '1', 'from a STABLE function too');
 is($reader->query_safe('SELECT count(DISTINCT upto) FROM (SELECT uuidv7_fast_watermark() AS upto FROM generate_series(1, 3) WHERE pg_sleep(0.001) IS NOT NULL UNION ALL SELECT bound()) AS s'),
 	'1', 'and wherever it stands');
 cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'lt', $reader->query_safe('SELECT uuidv7_fast_watermark()'), 'the next statement has a greater one');
+# In one transaction it stands still while none that has written ends.
 $reader->query_safe('BEGIN');
-cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'lt', $reader->query_safe('SELECT uuidv7_fast_watermark()'), 'also in one transaction, while nothing else happens');
-is($reader->query_safe(q{DO $$
-DECLARE
-	one uuid;
-	two uuid := uuidv7_fast_watermark();
-BEGIN
-	FOR i IN 1..3 LOOP
-		one := two;
-		SELECT uuidv7_fast_watermark() INTO two;
-		ASSERT two > one, 'SELECT';
-		one := two;
-		two := uuidv7_fast_watermark();
-		ASSERT two > one, 'expression';
-	END LOOP;
-END $$}), '', 'each statement of a function has its own');
+my ($still) = map { $reader->query_safe('SELECT uuidv7_fast_watermark()') } 1 .. 2;
+is($reader->query_safe('SELECT uuidv7_fast_watermark()'), $still, 'in one transaction, while nothing else happens, it stands still');
+$other->query_safe($insert);
+cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'gt', $still, '... until another one ends');
+$reader->query_safe('COMMIT');
+
+# A REPEATABLE READ transaction keeps it, although those of others have pushed it out of
+# shared memory.
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$still = $reader->query_safe('SELECT uuidv7_fast_watermark()');
+foreach (1 .. 300)
+{
+	$other->query_safe($insert);
+	$writer->query_safe('SELECT uuidv7_fast_watermark()');
+}
+is($reader->query_safe($_), $still, "REPEATABLE READ, beyond what is kept for all: $_") foreach 'SELECT uuidv7_fast_watermark()', 'SELECT nested()';
 $reader->query_safe('COMMIT');
 
 # A cursor keeps its value, whatever is done between two rows.

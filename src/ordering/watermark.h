@@ -1,24 +1,21 @@
 /*
- * watermark_history.h
- *	  Recent watermarks, and the snapshots for which they are right (is_right_for()).
+ * watermark.h
+ *	  The bound below which a statement sees every row that it ever could.
  */
-#ifndef FUUID_WATERMARK_HISTORY_H
-#define FUUID_WATERMARK_HISTORY_H
+#ifndef FUUID_WATERMARK_H
+#define FUUID_WATERMARK_H
 
-#include "storage/lwlock.h"
 #include "utils/snapshot.h"
 
+/* A watermark that was computed, and the snapshot that was taken after it. */
 typedef struct Watermark
 {
 	uint64		ns;				/* 0: none */
-	uint64		epoch;			/* in which it was computed */
 	uint64		number;			/* ascends in the order in which they were added */
 	Oid			database;
 	bool		newest;			/* is it the newest one of its database? */
-
-	/* The snapshot taken after it: its xmax, and how many below that were running. */
 	TransactionId xmax;
-	uint32		xcnt;
+	uint32		xcnt;			/* how many below xmax were running */
 } Watermark;
 
 /* How many are kept: the newest of each database, and others, as there is room. */
@@ -26,12 +23,12 @@ typedef struct Watermark
 
 typedef struct WatermarkHistory
 {
-	LWLock		lock;
 	uint32		last;			/* index of the one that was added last */
 	uint64		added;			/* number of watermarks added so far */
 	Watermark	kept[FUUID_WATERMARKS];
 } WatermarkHistory;
 
-extern bool fuuid_watermark_history_add(uint64 *watermark_ns, Snapshot taken, uint64 epoch, Snapshot snapshot);
+extern uint64 fuuid_watermark_for(Snapshot snapshot);
+extern void fuuid_watermark_forget(void);
 
-#endif							/* FUUID_WATERMARK_HISTORY_H */
+#endif							/* FUUID_WATERMARK_H */

@@ -1,8 +1,7 @@
 /*
- * hold_reset.c
- *	  SQL-callable functions that leave the shared memory of fast_uuid as another
- *	  backend does that stands still in the middle of a reset, or as another version of
- *	  the library makes it.
+ * other_library.c
+ *	  SQL-callable functions that look at the shared memory of fast_uuid, or leave
+ *	  it as another version of the library makes it.
  */
 #include "postgres.h"
 
@@ -16,8 +15,6 @@
 
 PG_MODULE_MAGIC;
 
-PG_FUNCTION_INFO_V1(hold_reset);
-PG_FUNCTION_INFO_V1(reset_words);
 PG_FUNCTION_INFO_V1(lock_name);
 PG_FUNCTION_INFO_V1(make_layout);
 
@@ -48,39 +45,12 @@ shared(void)
 }
 
 /*
- * hold_reset(hold boolean): a reset begins; false: it ends.
- */
-Datum
-hold_reset(PG_FUNCTION_ARGS)
-{
-	if (PG_GETARG_BOOL(0))
-		pg_atomic_fetch_add_u64(&shared()->epoch, FUUID_RESET_BEGINS);
-	else
-		pg_atomic_fetch_sub_u64(&shared()->epoch, FUUID_RESET_ENDS);
-	PG_RETURN_BOOL(true);
-}
-
-/*
- * reset_words() returns boolean: the reset that is held does its work.
- */
-Datum
-reset_words(PG_FUNCTION_ARGS pg_attribute_unused())
-{
-	uint64		epoch = pg_atomic_read_u64(&shared()->epoch);
-
-	if (FUUID_RESETS_GOING_ON(epoch) == 0)
-		elog(ERROR, "no reset goes on");
-	pg_atomic_exchange_u64(&shared()->last_ns, FUUID_RESETS_BEGUN(epoch));
-	PG_RETURN_BOOL(true);
-}
-
-/*
- * lock_name() returns text: of the watermark's history, as a wait event shows it
+ * lock_name() returns text: as a wait event shows it
  */
 Datum
 lock_name(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	PG_RETURN_TEXT_P(cstring_to_text(GetLWLockIdentifier(PG_WAIT_LWLOCK, shared()->watermarks.lock.tranche)));
+	PG_RETURN_TEXT_P(cstring_to_text(GetLWLockIdentifier(PG_WAIT_LWLOCK, shared()->lock.tranche)));
 }
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS

@@ -1,0 +1,303 @@
+/*
+ * watermark.c
+ *	  The bound below which a statement sees every row that it ever could.
+ *	  doc/internals/ordering-proof.md proves it.
+ *
+ *	  A transaction often ends between a statement's snapshot and its call of
+ *	  uuidv7_fast_watermark().  Then the watermark that this call computes is not
+ *	  right for the snapshot, but that of an earlier call often is, whichever
+ *	  backend made it.  So the recent ones are kept in shared memory.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "clock.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "ordering/in_flight.h"
+#include "ordering/instance.h"
+#include "ordering/shared.h"
+#include "ordering/watermark.h"
+#include "storage/procarray.h"
+#include "test_point.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/*
+ * Is a watermark right for a snapshot?  It is if the snapshot knows of the end of
+ * each transaction that had ended for the watermark's own snapshot, that is, was
+ * below its xmax and not running.  This holds for all snapshots, also for that of
+ * a logical slot, which xmax does not order.
+ */
+static bool
+is_right_for(const Watermark *watermark, const TransactionId *running,
+			 Snapshot snapshot)
+{
+	if (TransactionIdFollows(watermark->xmax, snapshot->xmax))
+		return false;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		if (TransactionIdPrecedes(snapshot->xip[i], watermark->xmax) &&
+			bsearch(&snapshot->xip[i], running, watermark->xcnt,
+					sizeof(TransactionId), xidComparator) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Describe in a watermark the snapshot that was taken after it.  Returns the
+ * transactions that were running, sorted, palloc'd.  This backend's own
+ * transaction is among them, because for other backends it is running.
+ */
+static TransactionId *
+describe_snapshot(Watermark *watermark, Snapshot taken)
+{
+	TransactionId *running = palloc((taken->xcnt + 1) * sizeof(TransactionId));
+	TransactionId own = GetTopTransactionIdIfAny();
+
+	watermark->database = MyDatabaseId;
+	watermark->newest = true;
+	watermark->xmax = taken->xmax;
+	watermark->xcnt = taken->xcnt;
+	if (taken->xcnt > 0)
+		memcpy(running, taken->xip, taken->xcnt * sizeof(TransactionId));
+	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, taken->xmax))
+		running[watermark->xcnt++] = own;
+	qsort(running, watermark->xcnt, sizeof(TransactionId), xidComparator);
+	return running;
+}
+
+static bool
+has_last_snapshot(const WatermarkHistory *history, const Watermark *watermark,
+				  const TransactionId *running)
+{
+	const Watermark *last = &history->kept[history->last];
+
+	return last->ns != 0 && last->database == watermark->database &&
+		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
+		memcmp(fuuid_shared_running(history->last), running,
+			   last->xcnt * sizeof(TransactionId)) == 0;
+}
+
+/*
+ * Keep a watermark in the place of the oldest that is not the newest of its
+ * database: a reader that seldom asks must find one of its database, however
+ * often others ask.  If the last one has the same snapshot, keep the greater of
+ * the two in its place.
+ */
+static void
+keep_watermark(WatermarkHistory *history, const Watermark *watermark,
+			   const TransactionId *running)
+{
+	Watermark  *last = &history->kept[history->last];
+	Watermark  *place = &history->kept[0];
+
+	if (has_last_snapshot(history, watermark, running))
+	{
+		last->ns = Max(last->ns, watermark->ns);
+		return;
+	}
+	for (Watermark *other = place; other < history->kept + FUUID_WATERMARKS; other++)
+	{
+		if (other->database == watermark->database)
+			other->newest = false;
+		if (other->newest == place->newest ?
+			other->number < place->number : place->newest)
+			place = other;
+	}
+	*place = *watermark;
+	place->number = ++history->added;
+	history->last = place - history->kept;
+	if (watermark->xcnt > 0)
+		memcpy(fuuid_shared_running(history->last), running,
+			   watermark->xcnt * sizeof(TransactionId));
+}
+
+/*
+ * The greatest kept watermark of this database above found_ns that is right for
+ * a snapshot; found_ns if none is.  The last ones come first: mostly they are
+ * the greatest, and those below one that is right need not be compared.
+ */
+static uint64
+find_watermark(const WatermarkHistory *history, Snapshot snapshot, uint64 found_ns)
+{
+	for (uint32 n = 0; n < FUUID_WATERMARKS; n++)
+	{
+		uint32		i = (history->last + FUUID_WATERMARKS - n) % FUUID_WATERMARKS;
+		const Watermark *other = &history->kept[i];
+
+		if (other->ns > found_ns && other->database == MyDatabaseId &&
+			is_right_for(other, fuuid_shared_running(i), snapshot))
+			found_ns = other->ns;
+	}
+	return found_ns;
+}
+
+/*
+ * Take a snapshot now, in static memory.
+ */
+static Snapshot
+snapshot_of_now(void)
+{
+	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
+
+	/* The server allocates both arrays if xip is missing; subxip may have failed. */
+	if (now.subxip == NULL)
+		now.xip = NULL;
+	return GetSnapshotData(&now);
+}
+
+/*
+ * Compute a watermark: a nanosecond below which no transaction of this database
+ * can generate any more, and all that have generated had ended when the snapshot
+ * was taken that is returned.  It follows the clock unless a transaction holds
+ * it back.
+ *
+ * last_ns is read before the transactions, because those of later UUIDs need not
+ * be found.  The snapshot is taken after them, because it must know of all that
+ * were found to have ended.
+ */
+static Snapshot
+compute_watermark(uint64 *ns)
+{
+	int			held_back_by;
+	uint64		last_ns;
+
+	last_ns = fuuid_instance_advance_to(fuuid_clock_read());
+	FUUID_TEST_POINT("watermark");
+	*ns = fuuid_in_flight_first(last_ns + 1, &held_back_by);
+	return snapshot_of_now();
+}
+
+/*
+ * Compute a watermark, keep it, and return the greatest that is right for a
+ * snapshot.  If none is, the result is 0, which no UUID is below.
+ */
+static uint64
+find_or_compute(Snapshot snapshot)
+{
+	WatermarkHistory *history = &fuuid_shared->watermarks;
+	Watermark	computed = {0};
+	TransactionId *running = describe_snapshot(&computed, compute_watermark(&computed.ns));
+	bool		right = is_right_for(&computed, running, snapshot);
+	uint64		found_ns;
+
+	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
+
+	/* Before the oldest one is replaced. */
+	found_ns = find_watermark(history, snapshot, right ? computed.ns : 0);
+	keep_watermark(history, &computed, running);
+	LWLockRelease(&fuuid_shared->lock);
+	pfree(running);
+	Assert(found_ns <= pg_atomic_read_u64(&fuuid_shared->last_ns) + 1);
+	return found_ns;
+}
+
+/*
+ * The watermark that a snapshot of this transaction has been given.  All calls in
+ * a statement must have the same result: with two, the greater of two rows could
+ * be below one of them, while the smaller is not below the other.
+ */
+typedef struct Given
+{
+	slist_node	node;
+	Snapshot	snapshot;
+	uint64		ns;
+	TransactionId xmax;
+	uint32		xcnt;
+	TransactionId xip[FLEXIBLE_ARRAY_MEMBER];
+} Given;
+
+static slist_head given_list = SLIST_STATIC_INIT(given_list);
+
+/* At the end of the transaction its memory is gone. */
+static bool forgets_at_end = false;
+
+static void
+forget_at_end(void *arg pg_attribute_unused())
+{
+	slist_init(&given_list);
+	forgets_at_end = false;
+}
+
+/*
+ * Find what a snapshot was given, at its address, or else what another one was
+ * given for which the same transactions have ended: both see the same rows.  What
+ * was given to an earlier snapshot at this address is dropped, so that there is
+ * one for each address, however many statements the transaction has.
+ */
+static Given *
+find_given(Snapshot snapshot)
+{
+	slist_mutable_iter i;
+	Given	   *found = NULL;
+
+	slist_foreach_modify(i, &given_list)
+	{
+		Given	   *given = slist_container(Given, node, i.cur);
+		bool		is_here = given->snapshot == snapshot;
+
+		if (given->xmax == snapshot->xmax && given->xcnt == snapshot->xcnt &&
+			memcmp(given->xip, snapshot->xip,
+				   given->xcnt * sizeof(TransactionId)) == 0)
+		{
+			found = given;
+			if (is_here)
+				break;
+		}
+		else if (is_here)
+		{
+			slist_delete_current(&i);
+			pfree(given);
+		}
+	}
+	return found;
+}
+
+/*
+ * The watermark for a snapshot: the greatest that is right for it, computed now
+ * or by an earlier call; 0 if none is.  It stays the same for this snapshot.
+ */
+uint64
+fuuid_watermark_for(Snapshot snapshot)
+{
+	static MemoryContextCallback at_end = {.func = forget_at_end};
+	Size		xip_size = snapshot->xcnt * sizeof(TransactionId);
+	Given	   *found;
+	Given	   *given;
+
+	/* A snapshot of a time of recovery does not list the running transactions. */
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery)
+		return 0;
+	found = find_given(snapshot);
+	if (found != NULL && found->snapshot == snapshot)
+		return found->ns;
+
+	given = MemoryContextAlloc(TopTransactionContext,
+							   offsetof(Given, xip) + xip_size);
+	given->snapshot = snapshot;
+	given->xmax = snapshot->xmax;
+	given->xcnt = snapshot->xcnt;
+	if (xip_size > 0)
+		memcpy(given->xip, snapshot->xip, xip_size);
+	given->ns = found != NULL ? found->ns : find_or_compute(snapshot);
+	if (!forgets_at_end)
+		MemoryContextRegisterResetCallback(TopTransactionContext, &at_end);
+	forgets_at_end = true;
+	slist_push_head(&given_list, &given->node);
+	return given->ns;
+}
+
+/*
+ * Forget all watermarks, because the instance is reset.  The caller holds the
+ * lock.
+ */
+void
+fuuid_watermark_forget(void)
+{
+	memset(&fuuid_shared->watermarks, 0, sizeof(WatermarkHistory));
+	slist_init(&given_list);
+}
