@@ -134,24 +134,23 @@ COMMENT ON FUNCTION fast_uuid_observe(uuid) IS
 
 CREATE FUNCTION fast_uuid_sources(
   OUT name text, OUT cryptographic boolean, OUT available boolean, OUT allowed boolean,
-  OUT current boolean, OUT implementation text, OUT reason text)
+  OUT current boolean, OUT implementation text, OUT reason text, OUT refills bigint, OUT bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_sources'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
 
 COMMENT ON FUNCTION fast_uuid_sources() IS
-'information about the entropy sources';
+'the entropy sources, and what this session has fetched from them';
 
 CREATE FUNCTION fast_uuid_stats(
-  OUT kind text, OUT name text, OUT refills bigint, OUT bytes bigint,
-  OUT clock_lead interval, OUT largest_clock_lead interval,
+  OUT name text, OUT clock_lead interval, OUT largest_clock_lead interval,
   OUT held_back_by integer, OUT upper_bound timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 7;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 3;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics: random bytes fetched by this session, how far UUIDs are ahead of the clock, what holds the watermark back, the upper bound';
+'statistics of each order: how far UUIDs are ahead of the clock, what holds the watermark back, the upper bound';
 
 CREATE FUNCTION fast_uuid_reset_ordering()
 RETURNS void

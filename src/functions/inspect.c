@@ -26,7 +26,7 @@ PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
 /*
  * fast_uuid_sources() returns table (name text, cryptographic boolean,
  *		available boolean, allowed boolean, current boolean,
- *		implementation text, reason text)
+ *		implementation text, reason text, refills bigint, bytes bigint)
  */
 Datum
 fast_uuid_sources(PG_FUNCTION_ARGS)
@@ -41,8 +41,8 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 		bool		available = fuuid_entropy_available(source, &reason);
 		bool		allowed = fuuid_allowed_sources >> i & 1;
 		const char *implementation = available ? source->describe() : NULL;
-		Datum		values[7] = {0};
-		bool		nulls[7] = {false};
+		Datum		values[9] = {0};
+		bool		nulls[9] = {false};
 
 		if (available)
 			reason = allowed ? NULL : "\"fast_uuid.allowed_sources\" does not contain it.";
@@ -58,6 +58,8 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 		nulls[6] = reason == NULL;
 		if (reason != NULL)
 			values[6] = CStringGetTextDatum(reason);
+		values[7] = Int64GetDatum(fuuid_entropy.stats[i].refills);
+		values[8] = Int64GetDatum(fuuid_entropy.stats[i].bytes);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;
@@ -76,40 +78,41 @@ interval_of_us(int64 us)
 }
 
 /*
- * Fill the columns of fast_uuid_stats() for a scope of the order: how far its latest UUID
- * is ahead of the clock now, and the largest lead so far.
+ * Add a row of fast_uuid_stats().  "stats" is NULL where there is no lead.
  */
 static void
-fill_ordering(Datum *values, bool *nulls, const OrderingStats *stats)
+put_stats(ReturnSetInfo *result, const char *name, const OrderingStats *stats,
+		  int held_back_by, int64 upper_bound_us)
 {
-	uint64		now_ns = fuuid_clock_read();
-	uint64		lead_ns = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
+	Datum		values[5] = {0};
+	bool		nulls[5] = {false};
 
-	values[4] = interval_of_us(lead_ns / FUUID_NS_PER_US);
-	values[5] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) / FUUID_NS_PER_US);
-	nulls[4] = nulls[5] = false;
-}
+	values[0] = CStringGetTextDatum(name);
+	nulls[1] = nulls[2] = stats == NULL;
+	if (stats != NULL)
+	{
+		uint64		now_ns = fuuid_clock_read();
+		uint64		lead_ns = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
 
-#define STATS_COLUMNS 8
-
-static void
-put_stats(ReturnSetInfo *result, const char *kind, const char *name, Datum *values, bool *nulls)
-{
-	values[0] = CStringGetTextDatum(kind);
-	values[1] = CStringGetTextDatum(name);
-	nulls[0] = nulls[1] = false;
+		values[1] = interval_of_us(lead_ns / FUUID_NS_PER_US);
+		values[2] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) /
+								   FUUID_NS_PER_US);
+	}
+	nulls[3] = held_back_by == FUUID_HELD_BACK_BY_NONE;
+	values[3] = Int32GetDatum(held_back_by);
+	nulls[4] = upper_bound_us == 0;
+	values[4] = TimestampTzGetDatum(upper_bound_us - FUUID_UNIX_TO_POSTGRES_US);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-	memset(nulls, true, STATS_COLUMNS);
 }
 
 /*
- * fast_uuid_stats() returns table (kind text, name text, refills bigint,
- *		bytes bigint, clock_lead interval, largest_clock_lead interval,
- *		held_back_by integer, upper_bound timestamptz)
+ * fast_uuid_stats() returns table (name text, clock_lead interval,
+ *		largest_clock_lead interval, held_back_by integer,
+ *		upper_bound timestamptz)
  *
- * Return a row for each source, then one for each scope of the order.  Of a transaction
- * that holds the watermark back (see in_flight.c) only the process ID is shown, as in
- * pg_locks; pg_stat_activity decides who sees what it does.  0 stands for a prepared
+ * Return a row for each order.  Of a transaction that holds the watermark back
+ * (see in_flight.c) only the process ID is shown, as in pg_locks;
+ * pg_stat_activity decides who sees what it does.  0 stands for a prepared
  * transaction.
  */
 Datum
@@ -119,41 +122,17 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	OrderingStats stats;
 	int64		upper_bound_us = fuuid_durable_upper_bound();
 	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
-	Datum		values[STATS_COLUMNS] = {0};
-	bool		nulls[STATS_COLUMNS];
+	bool		shared;
 
-	memset(nulls, true, sizeof(nulls));
 	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
-	{
-		EntropyStats fetched = fuuid_entropy.stats[i];
-
-		values[2] = Int64GetDatum(fetched.refills);
-		values[3] = Int64GetDatum(fetched.bytes);
-		nulls[2] = nulls[3] = false;
-		put_stats(result, "source", fuuid_entropy_sources[i]->name, values, nulls);
-	}
-
 	fuuid_session_stats(&stats);
-	fill_ordering(values, nulls, &stats);
-	put_stats(result, "ordering", "session", values, nulls);
+	put_stats(result, "session", &stats, FUUID_HELD_BACK_BY_NONE, 0);
 
-	if (fuuid_instance_stats(&stats))
-	{
-		fill_ordering(values, nulls, &stats);
-		if (!RecoveryInProgress())
-			(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
-		values[6] = Int32GetDatum(held_back_by);
-		nulls[6] = held_back_by == FUUID_HELD_BACK_BY_NONE;
-	}
-	put_stats(result, "ordering", "instance", values, nulls);
-
-	if (upper_bound_us != 0)
-	{
-		values[7] = TimestampTzGetDatum((TimestampTz) upper_bound_us - FUUID_UNIX_TO_POSTGRES_US);
-		nulls[7] = false;
-	}
-	put_stats(result, "ordering", "durable", values, nulls);
+	shared = fuuid_instance_stats(&stats);
+	if (shared && !RecoveryInProgress())
+		(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
+	put_stats(result, "instance", shared ? &stats : NULL, held_back_by, 0);
+	put_stats(result, "durable", NULL, FUUID_HELD_BACK_BY_NONE, upper_bound_us);
 	return (Datum) 0;
 }
 

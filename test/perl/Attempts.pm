@@ -147,7 +147,7 @@ sub attempt
 sub used
 {
 	my ($session) = @_;
-	return $session->query("SELECT string_agg(name, ' ') FROM fast_uuid_stats() WHERE refills > 0");
+	return $session->query("SELECT string_agg(name, ' ') FROM fast_uuid_sources() WHERE refills > 0");
 }
 
 # Have the server read its file again, and wait until this session has.

@@ -52,7 +52,7 @@ CREATE FUNCTION hand_out() RETURNS uuid LANGUAGE sql SECURITY DEFINER
 CREATE FUNCTION hand_out_hardened() RETURNS uuid LANGUAGE sql SECURITY DEFINER
   SET search_path = public, pg_temp SET fast_uuid.source = :'openssl' AS 'SELECT uuidv7_fast()';
 CREATE VIEW used AS SELECT replace(string_agg(name, ',' ORDER BY name), :'openssl', 'openssl') AS sources
-  FROM fast_uuid_stats() WHERE refills > 0;
+  FROM fast_uuid_sources() WHERE refills > 0;
 GRANT SELECT ON used TO regress_fast_uuid_attacker;
 
 -- Without an allowlist: the attacker chooses the generator, but never its seed; a

@@ -1,4 +1,4 @@
--- What a DBA can see: sources, this session's statistics, the benchmark.
+-- What a DBA can see: sources, the statistics of the orders, the benchmark.
 \c -
 -- A build without OpenSSL says so, and has another default; all else is the same.
 CREATE TEMP VIEW sources AS
@@ -22,6 +22,7 @@ SELECT name, current, CASE WHEN name IN ('getrandom', 'xorshift128+') THEN imple
 -- refills: 64 bytes at first, doubling to the size of the buffer
 \c -
 -- (whether there is an instance to speak of depends on the server)
+SELECT name, refills, bytes FROM fast_uuid_sources();
 SELECT * FROM fast_uuid_stats() WHERE name <> 'instance';
 SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9);
 SELECT count(uuidv7_fast('getrandom')) FROM generate_series(1, 10000);
@@ -29,7 +30,8 @@ SET fast_uuid.buffer_size = 100;
 SELECT count(uuidv7_fast('xorshift128+')) FROM generate_series(1, 100);
 SET fast_uuid.buffer_size = 0;
 SELECT cardinality(uuidv7_fast_array(33, 'urandom'));
-SELECT kind, name, refills, bytes, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
+SELECT name, refills, bytes FROM fast_uuid_sources();
+SELECT name, clock_lead < interval '1 ms' AS no_lead, largest_clock_lead < interval '1 ms' AS never_a_lead
   FROM fast_uuid_stats() WHERE name <> 'instance';
 
 -- the benchmark: a row for each source, implementation and size

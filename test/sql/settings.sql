@@ -92,11 +92,11 @@ RESET ALL;
 -- is set, without a buffer a word for each UUID.  What was buffered before is not used.
 CREATE FUNCTION pg_temp.drawn(call text, argument text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-  before jsonb := (SELECT jsonb_object_agg(name, refills) FROM fast_uuid_stats() WHERE kind = 'source');
+  before jsonb := (SELECT jsonb_object_agg(name, refills) FROM fast_uuid_sources());
 BEGIN
   EXECUTE format('SELECT count(id) FROM (SELECT %s AS id FROM generate_series(1, 2)) AS made', format(call, argument));
-  RETURN (SELECT string_agg(name || ' ' || refills - (before ->> name)::int, ', ' ORDER BY name) FROM fast_uuid_stats()
-           WHERE kind = 'source' AND refills > (before ->> name)::int);
+  RETURN (SELECT string_agg(name || ' ' || refills - (before ->> name)::int, ', ' ORDER BY name) FROM fast_uuid_sources()
+           WHERE refills > (before ->> name)::int);
 EXCEPTION WHEN invalid_parameter_value THEN
   RETURN 'refused';
 END $$;

@@ -48,7 +48,7 @@ SELECT current_setting('fast_uuid.seed') = '' AS unseeded;
 CREATE FUNCTION hand_out() RETURNS uuid LANGUAGE sql SECURITY DEFINER
   SET search_path = public, pg_temp AS 'SELECT uuidv7_fast()';
 CREATE VIEW used AS SELECT string_agg(name, ',' ORDER BY name) AS sources
-  FROM fast_uuid_stats() WHERE refills > 0;
+  FROM fast_uuid_sources() WHERE refills > 0;
 GRANT SELECT ON used TO regress_fast_uuid_user;
 
 -- he chooses the generator, but not its seed

@@ -26,7 +26,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 my $session = RawSession->start($node, 'SET fast_uuid.buffer_size = 0');
 
 my @calls = ('uuidv7_fast()', "uuidv7_fast('xorshift128+')", "uuidv7_fast(interval '0')", '(uuidv7_fast_array(1))[1]', 'uuidv7_fast_set(1)');
-my $drawn = "SELECT sum(refills) FROM fast_uuid_stats() WHERE kind = 'source'";
+my $drawn = "SELECT sum(refills) FROM fast_uuid_sources()";
 foreach my $case (
 	[ 'cannot be read', '58000 could not read the system clock: Invalid argument', sub { $clock->fail(EINVAL) } ],
 	[ 'shows a time before 1970', '22008 time out of range for a generated UUID', sub { $clock->fail(-1) } ],

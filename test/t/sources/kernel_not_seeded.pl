@@ -23,7 +23,7 @@ if ($code != 0)
 }
 
 my $not_seeded = "The kernel's random number generator is not seeded yet.";
-my $refilled   = "SELECT sum(refills) FROM fast_uuid_stats()";
+my $refilled   = "SELECT sum(refills) FROM fast_uuid_sources()";
 
 # The error of a source in a session of such a kernel.
 sub refusal

@@ -46,7 +46,7 @@ foreach my $step ('instance', 'session', 'a crash')
 }
 
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-is($node->safe_psql('postgres', 'SELECT sum(bytes) FROM fast_uuid_stats()'), '0', 'and its children have nothing of it');
+is($node->safe_psql('postgres', 'SELECT sum(bytes) FROM fast_uuid_sources()'), '0', 'and its children have nothing of it');
 
 # Backends, all at work at the same time.
 $node->safe_psql('postgres', 'CREATE TABLE made (backend int, source text, n int, id uuid)');

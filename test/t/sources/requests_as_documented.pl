@@ -1,6 +1,5 @@
 # Each request to the kernel and to OpenSSL, as strace sees it: its size, its flags,
-# how many there are, and that fast_uuid_stats() and fast_uuid_sources() say the
-# same.  64 bytes at first, twice as many each time, up to fast_uuid.buffer_size;
+# how many there are, and that fast_uuid_sources() says the same.  64 bytes at first, twice as many each time, up to fast_uuid.buffer_size;
 # without a buffer 8 for each value; and before the first one of a source, a look at
 # whether it works.
 
@@ -122,7 +121,7 @@ my %fetch = (
 my @buffers = ([ 4096, 3000 ], [ 65536, 17_000 ], [ 100, 50 ], [ 72, 30 ], [ 64, 30 ], [ 24, 10 ], [ 15, 5 ], [ 8, 5 ], [ 7, 5 ], [ 0, 5 ]);
 foreach my $source ('getrandom', 'urandom', $openssl ? 'openssl' : ())
 {
-	my $stats = "SELECT refills, bytes FROM fast_uuid_stats() WHERE name = '$source'";
+	my $stats = "SELECT refills, bytes FROM fast_uuid_sources() WHERE name = '$source'";
 	my ($requests, @rows) = requests_of(
 		'SET fast_uuid.vdso = off',
 		map {
@@ -142,7 +141,7 @@ foreach my $source ('getrandom', 'urandom', $openssl ? 'openssl' : ())
 			"$source, buffer of $buffer bytes: each request for $values values");
 		$refills += @fetches;
 		$bytes += $_ foreach @fetches;
-		is($rows[ 2 * $i + 1 ], "$refills|$bytes", "$source, buffer of $buffer bytes: counted by fast_uuid_stats()");
+		is($rows[ 2 * $i + 1 ], "$refills|$bytes", "$source, buffer of $buffer bytes: counted by fast_uuid_sources()");
 	}
 }
 
