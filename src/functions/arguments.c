@@ -14,37 +14,26 @@
 #define QUOTED_LENGTH 100
 
 /*
- * Does this text begin as an interval does ('-1 hour', 'P1D', '@ 5 minutes')?
- */
-static bool
-looks_like_interval(const char *text)
-{
-	text += strspn(text, " +-@Pp");
-	return *text >= '0' && *text <= '9';
-}
-
-/*
  * Index of the source that an argument names.  Raises an error if there is none.
+ * An interval without its type arrives here too, hence the hint.
  */
 int
 fuuid_source_by_name(Datum argument)
 {
 	text	   *name = DatumGetTextPP(argument);
-	int			source = fuuid_entropy_lookup(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	int			len = VARSIZE_ANY_EXHDR(name);
+	int			source = fuuid_entropy_lookup(VARDATA_ANY(name), len);
 
 	if (source < 0)
 	{
-		int			len = VARSIZE_ANY_EXHDR(name);
 		int			quoted = pg_mbcliplen(VARDATA_ANY(name), len, QUOTED_LENGTH);
-		char	   *given = pnstrdup(VARDATA_ANY(name), quoted);
 
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized entropy source \"%s%s\"", given, quoted < len ? "..." : ""),
-				 looks_like_interval(given) ?
-				 errhint("To shift the time, cast the argument to type interval. The known sources are: %s.",
-						 fuuid_entropy_names(FUUID_ENTROPY_ALL)) :
-				 errhint("The known sources are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL))));
+				 errmsg("unrecognized entropy source \"%.*s%s\"",
+						quoted, VARDATA_ANY(name), quoted < len ? "..." : ""),
+				 errhint("The known sources are: %s. To shift the time, cast the argument to type interval.",
+						 fuuid_entropy_names(FUUID_ENTROPY_ALL))));
 	}
 	return source;
 }

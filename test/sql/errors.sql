@@ -11,8 +11,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 
 SELECT left(source, 12) AS source, tried.*
-  FROM (VALUES (1, 'urandom'), (2, NULL), (3, ''), (4, 'typo'), (5, '0 hours'), (6, '9 hours'), (7, ':00'),
-               (8, '-1 hour'), (9, 'P1D')) AS input (n, source),
+  FROM (VALUES (1, 'urandom'), (2, NULL), (3, ''), (4, 'typo')) AS input (n, source),
        pg_temp.try(source) AS tried
  ORDER BY n;
 

@@ -54,7 +54,7 @@ SELECT shift, pg_temp.state(format('SELECT uuidv7_fast(%L::interval)', shift))
          = CASE WHEN current_setting('server_version_num')::integer >= 170000 THEN '22008' ELSE '22007' END AS refused
   FROM unnest(ARRAY['infinity', '-infinity']) AS shift;
 
--- a text that looks like an interval is told apart from a misspelt source
+-- an interval without its type is taken for a source
 SELECT uuidv7_fast('-1 hour');
 SELECT uuidv7_fast(NULL) IS NOT NULL AS untyped_null_is_a_source;
 
