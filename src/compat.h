@@ -10,8 +10,12 @@
 #include "fmgr.h"
 #include "utils/guc.h"
 
-/* Up to 15 postgres.h itself defines the macros for values of type text. */
+/*
+ * Up to 15 postgres.h itself defines the macros for values of type text, and no
+ * exported function returns the record of a setting.
+ */
 #if PG_VERSION_NUM >= 160000
+#include "utils/guc_tables.h"
 #include "varatt.h"
 #endif
 
@@ -81,9 +85,20 @@
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
-/* Returns the server's record of a setting.  Before 16 no exported function does. */
+/*
+ * Has a setting that is not defined yet been set?  GetConfigOption() cannot
+ * tell since 17: one that was reset is empty, not NULL.
+ */
+static inline bool
+fuuid_placeholder_is_set(const char *name)
+{
 #if PG_VERSION_NUM >= 160000
-#define FUUID_FIND_SETTING(name) find_option(name, false, true, LOG)
+	struct config_generic *setting = find_option(name, false, true, LOG);
+
+	return setting != NULL && setting->source != PGC_S_DEFAULT;
+#else
+	return GetConfigOption(name, true, false) != NULL;
 #endif
+}
 
 #endif							/* FUUID_COMPAT_H */

@@ -13,7 +13,6 @@
 #include "miscadmin.h"
 #include "ordering/ordering.h"
 #include "settings/settings.h"
-#include "utils/guc_tables.h"
 #include "utils/memutils.h"
 
 /* The characters that separate the names in a list, or surround them. */
@@ -239,37 +238,16 @@ define_ordering_settings(void)
 }
 
 /*
- * The server's record of a setting, or NULL if there is none.
- */
-static const struct config_generic *
-find_setting(const char *name)
-{
-#ifdef FUUID_FIND_SETTING
-	return FUUID_FIND_SETTING(name);
-#else
-	struct config_generic **settings = get_guc_variables();
-
-	for (int i = GetNumConfigOptions() - 1; i >= 0; i--)
-		if (pg_strcasecmp(settings[i]->name, name) == 0)
-			return settings[i];
-	return NULL;
-#endif
-}
-
-/*
- * Raise an error if a setting that protects others was set before it is defined.  Until
- * then the server keeps it as an unchecked text, which any user can change.  At the start
- * of the server there is no user yet, so only a wrong text is an error, which the server
- * would drop with a warning.  A parallel worker gets its leader's setting, and generates
- * nothing.
+ * Raise an error if a setting that protects others was set before it is
+ * defined.  Until then the server keeps it as an unchecked text, which any user
+ * can change.  At the start of the server there is no user yet, so only a wrong
+ * text is an error, which the server would drop with a warning.  A parallel
+ * worker gets its leader's setting, and generates nothing.
  */
 static void
 require_preloaded(const char *name, bool (*valid) (const char *text))
 {
-	const struct config_generic *setting = find_setting(name);
-
-	if (setting == NULL || IsParallelWorker() ||
-		(setting->source == PGC_S_DEFAULT && setting->reset_source == PGC_S_DEFAULT && setting->stack == NULL))
+	if (!fuuid_placeholder_is_set(name) || IsParallelWorker())
 		return;
 	if (!process_shared_preload_libraries_in_progress)
 		ereport(ERROR,
@@ -279,7 +257,8 @@ require_preloaded(const char *name, bool (*valid) (const char *text))
 	if (!valid(GetConfigOption(name, false, false)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid value for parameter \"%s\": \"%s\"", name, GetConfigOption(name, false, false))));
+				 errmsg("invalid value for parameter \"%s\": \"%s\"",
+						name, GetConfigOption(name, false, false))));
 }
 
 /*

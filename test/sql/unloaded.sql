@@ -23,7 +23,7 @@ SET fast_uuid.ordering = 'typo';
 SET fast_uuid.required_ordering = 'typo';
 SELECT uuidv7_fast() IS NOT NULL AS made;
 SELECT uuidv7_fast_at(now()) IS NOT NULL AS made;
-SET fast_uuid.allowed_sources = 'getrandom';
+SET fast_uuid.allowed_sources = '';
 RESET fast_uuid.required_ordering;
 SELECT uuidv7_fast('getrandom') IS NOT NULL AS made;
 RESET fast_uuid.allowed_sources;

@@ -98,11 +98,6 @@ foreach my $case ([ 'fast_uuid.allowed_sources', 'getrandom' ], [ 'fast_uuid.req
 	$refused->('option', $_, $option, '') foreach 'attacker', $superuser;
 	$refused->('option, in capitals', 'attacker', { options => '-c ' . ucfirst($name) . "=$value" }, '');
 
-	# One that a savepoint would bring back.
-	my $saved = session('attacker', {});
-	$saved->query($_) foreach 'BEGIN', "SET $name = '$value'", 'SAVEPOINT a', "RESET $name";
-	is($saved->outcome($loading), '55000', "$name, reset after a savepoint");
-	$saved->quit;
 	is(session($superuser, { %$option, session_preload_libraries => 'fast_uuid' })->{error}, $error, "$name by option, session_preload_libraries");
 	foreach my $where (sort keys %dba)
 	{
