@@ -103,6 +103,10 @@ extern uint32 fuuid_allowed_sources;	/* set of such indexes */
 extern int	fuuid_buffer_size;		/* bytes */
 extern bool fuuid_vdso;
 
+/* The generator that fast_uuid.seed has seeded; NULL: the other one is used. */
+typedef struct XorshiftGenerator XorshiftGenerator;
+extern XorshiftGenerator *fuuid_seeded_generator;
+
 extern EntropyState fuuid_entropy;
 
 extern int	fuuid_entropy_default(void);

@@ -8,27 +8,26 @@
 #include "entropy/entropy.h"
 #include "common/xorshift_lanes.h"
 
-typedef struct XorshiftGenerator
+struct XorshiftGenerator
 {
-	bool		seeded;			/* by fast_uuid.seed, else from strong entropy */
 	uint64		seed;
 	bool		started;		/* "lanes" is set */
 	XorshiftLanes lanes;
-} XorshiftGenerator;
+};
 
 /*
- * The generator to draw from.  A generator starts when it is first used.  If another one
- * takes its place for a while, it then continues from where it stopped.
+ * A generator starts when it is first used.  If another one takes its place for
+ * a while, it then continues from where it stopped.
  */
 static XorshiftGenerator unseeded;
-static XorshiftGenerator *current = &unseeded;
+XorshiftGenerator *fuuid_seeded_generator = NULL;
 
 static bool
 start_generator(XorshiftGenerator *generator, const char **why)
 {
 	Xorshift128Plus first;
 
-	if (generator->seeded)
+	if (generator != &unseeded)
 		xorshift128plus_seed(&first, generator->seed);
 	else
 	{
@@ -54,17 +53,22 @@ start_generator(XorshiftGenerator *generator, const char **why)
 static bool
 xorshift_fill(uint8 *buf, size_t len, const char **why)
 {
-	if (!current->started && !start_generator(current, why))
+	XorshiftGenerator *generator = fuuid_seeded_generator;
+
+	if (generator == NULL)
+		generator = &unseeded;
+	if (!generator->started && !start_generator(generator, why))
 		return false;
 
-	xorshift_lanes_fill(&current->lanes, buf, len);
+	xorshift_lanes_fill(&generator->lanes, buf, len);
 	return true;
 }
 
 static const char *
 xorshift_describe(void)
 {
-	return current->seeded ? "seeded by fast_uuid.seed" : "seeded from strong entropy";
+	return fuuid_seeded_generator != NULL ? "seeded by fast_uuid.seed" :
+		"seeded from strong entropy";
 }
 
 const EntropySource fuuid_entropy_xorshift = {
@@ -122,7 +126,6 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 	if (generator == NULL)
 		return false;
 	memset(generator, 0, sizeof(XorshiftGenerator));
-	generator->seeded = true;
 	generator->seed = seed;
 	*extra = generator;
 	return true;
@@ -131,6 +134,6 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 void
 fuuid_seed_assign(const char *newval pg_attribute_unused(), void *extra)
 {
-	current = extra != NULL ? extra : &unseeded;
+	fuuid_seeded_generator = extra;
 	fuuid_entropy_discard();
 }

@@ -84,6 +84,7 @@ fast_uuid_benchmark(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			milliseconds = PG_GETARG_INT32(0);
 	bool		vdso = fuuid_vdso;
+	XorshiftGenerator *seeded = fuuid_seeded_generator;
 
 	if (milliseconds < 1 || milliseconds > MILLISECONDS_MAX)
 		ereport(ERROR,
@@ -93,6 +94,7 @@ fast_uuid_benchmark(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	PG_TRY();
 	{
+		fuuid_seeded_generator = NULL;	/* its numbers must not be used up */
 		for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 		{
 			const EntropySource *source = fuuid_entropy_sources[i];
@@ -112,6 +114,7 @@ fast_uuid_benchmark(PG_FUNCTION_ARGS)
 	PG_FINALLY();
 	{
 		fuuid_vdso = vdso;
+		fuuid_seeded_generator = seeded;
 	}
 	PG_END_TRY();
 	return (Datum) 0;

@@ -36,6 +36,12 @@ SELECT cardinality(pg_temp.tails(8)) AS inner_made;
 ROLLBACK;
 SELECT NOT pg_temp.tails(8) && :'before' AS outer_stream_goes_on;
 
+-- a benchmark does not draw from it
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(8) AS before \gset
+SELECT count(*) > 0 AS measured FROM fast_uuid_benchmark(1);
+SELECT :'before'::text[] || pg_temp.tails(992) = :'first' AS as_without;
+
 -- without a seed no two starts are alike
 SET fast_uuid.seed = '';
 SELECT pg_temp.tails(8) AS unseeded \gset
