@@ -65,7 +65,10 @@
 #define FUUID_MY_PROC_NUMBER	((uint32) MyProc->pgprocno)
 #endif
 
-/* The name of our lock in wait events.  Before 19 each process must register it. */
+/*
+ * The name of our lock in wait events.  Before 19 each process must register
+ * it, and shows "extension" until it knows the number, by attaching.
+ */
 #define FUUID_LWLOCK_NAME "FastUuid"
 #if PG_VERSION_NUM >= 190000
 #define FUUID_INIT_LWLOCK(lock) LWLockInitialize(lock, LWLockNewTrancheId(FUUID_LWLOCK_NAME))
