@@ -79,14 +79,17 @@ fuuid_entropy_names(uint32 mask)
 }
 
 /*
- * Return the sentence "WHAT failed: reason of errno." in a static buffer.
+ * Format a sentence for *why, in a static buffer.
  */
 const char *
-fuuid_entropy_errno_reason(const char *what)
+fuuid_entropy_reason(const char *format,...)
 {
 	static char reason[256];
+	va_list		args;
 
-	snprintf(reason, sizeof(reason), "%s failed: %m.", what);
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
 	return reason;
 }
 

@@ -121,7 +121,7 @@ extern void fuuid_entropy_discard(void);
 extern bool fuuid_seed_check(char **newval, void **extra, GucSource source);
 extern void fuuid_seed_assign(const char *newval, void *extra);
 
-extern const char *fuuid_entropy_errno_reason(const char *what);
+extern const char *fuuid_entropy_reason(const char *format,...) pg_attribute_printf(1, 2);
 
 #define FUUID_KERNEL_NOT_SEEDED	"The kernel's random number generator is not seeded yet."
 extern bool fuuid_entropy_kernel_seeded(const char **why);

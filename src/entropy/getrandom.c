@@ -106,7 +106,7 @@ getrandom_fill(uint8 *buf, size_t len, const char **why)
 		if (got <= 0)
 		{
 			*why = got < 0 && errno == EAGAIN ? FUUID_KERNEL_NOT_SEEDED :
-				fuuid_entropy_errno_reason("getrandom");
+				fuuid_entropy_reason("Could not read the kernel's random number generator: %m.");
 			return false;
 		}
 		buf += got;

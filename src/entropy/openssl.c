@@ -18,21 +18,18 @@
 #define BLOCK_SIZE	16
 
 /*
- * Return OpenSSL's newest error as a sentence, in a static buffer.  It says what failed
- * ("unable to fetch drbg"); older ones are of the layers below ("unsupported").
+ * Return OpenSSL's newest error as a sentence.  It says what failed ("unable to
+ * fetch drbg"); older ones are of the layers below ("unsupported").
  */
 static const char *
 newest_error(void)
 {
-	static char reason[256];
 	unsigned long code = ERR_peek_last_error();
 	const char *text = ERR_reason_error_string(code);
 
-	if (text != NULL)
-		snprintf(reason, sizeof(reason), "RAND_bytes failed: %s.", text);
-	else
-		snprintf(reason, sizeof(reason), "RAND_bytes failed with OpenSSL error code %lu.", code);
-	return reason;
+	if (text == NULL)
+		return fuuid_entropy_reason("OpenSSL could not generate random bytes: error code %lu.", code);
+	return fuuid_entropy_reason("OpenSSL could not generate random bytes: %s.", text);
 }
 
 /*

@@ -33,7 +33,7 @@ check_device(int fd, const char **why)
 
 	if (fstat(fd, &st) != 0)
 	{
-		*why = fuuid_entropy_errno_reason("Looking up \"" DEVICE "\"");
+		*why = fuuid_entropy_reason("Could not stat file \"%s\": %m.", DEVICE);
 		return false;
 	}
 	if (!S_ISCHR(st.st_mode))
@@ -67,7 +67,7 @@ read_fully(int fd, uint8 *buf, size_t len, const char **why)
 			continue;
 		if (got <= 0)
 		{
-			*why = got < 0 ? fuuid_entropy_errno_reason("Reading \"" DEVICE "\"") :
+			*why = got < 0 ? fuuid_entropy_reason("Could not read file \"%s\": %m.", DEVICE) :
 				"\"" DEVICE "\" returned no data.";
 			return false;
 		}
@@ -89,7 +89,7 @@ urandom_fill(uint8 *buf, size_t len, const char **why)
 
 	if (fd < 0)
 	{
-		*why = fuuid_entropy_errno_reason("Opening \"" DEVICE "\"");
+		*why = fuuid_entropy_reason("Could not open file \"%s\": %m.", DEVICE);
 		return false;
 	}
 	filled = check_device(fd, why) && read_fully(fd, buf, len, why);

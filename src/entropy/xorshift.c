@@ -35,7 +35,7 @@ start_generator(XorshiftGenerator *generator, const char **why)
 		 * Ask the kernel first, which answers at once.  OpenSSL, behind PostgreSQL's
 		 * generator, would first initialize itself, and wait for the kernel's seed.
 		 */
-		*why = "PostgreSQL's strong random number generator failed.";
+		*why = "PostgreSQL could not generate strong random bytes.";
 		do
 		{
 			if ((fuuid_entropy_getrandom.fill == NULL ||

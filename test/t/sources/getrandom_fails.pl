@@ -26,7 +26,7 @@ my $has_vdso = $node->safe_psql('postgres',
 
 foreach my $errno (ENOSYS, EPERM, EINTR)
 {
-	my $why  = 'getrandom failed: ' . reason($errno) . '.';
+	my $why  = "Could not read the kernel's random number generator: " . reason($errno) . '.';
 	my $name = reason($errno);
 	my %fault = (
 		source => 'getrandom',

@@ -21,7 +21,7 @@ check_failing(
 	source => 'urandom',
 	start  => 'limit_descriptors(3)',
 	stop   => 'limit_descriptors(0)',
-	why    => 'Opening "/dev/urandom" failed: ' . reason(EMFILE) . '.');
+	why    => 'Could not open file "/dev/urandom": ' . reason(EMFILE) . '.');
 
 # All in use, some of them by files that the server keeps open for later.
 my $session = session_of($node);

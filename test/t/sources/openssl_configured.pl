@@ -68,7 +68,7 @@ sub server_says
 {
 	my ($out, $err) = ('', '');
 	my $in = join "\n",
-	  "SELECT concat('said: ', available, '|', implementation, '|', regexp_replace(reason, '^RAND_bytes failed: (.*)\\.\$', '\\1')) FROM fast_uuid_sources() WHERE name = 'openssl'",
+	  "SELECT concat('said: ', available, '|', implementation, '|', regexp_replace(reason, '^OpenSSL could not generate random bytes: (.*)\\.\$', '\\1')) FROM fast_uuid_sources() WHERE name = 'openssl'",
 	  map { "SELECT concat('$_: ', count(DISTINCT id)) FROM unnest(uuidv7_fast_array(100, '$_')) AS id" } qw(openssl getrandom urandom xorshift128+);
 	IPC::Run::run(
 		[ 'postgres', '--single', '-D', $node->data_dir, '-c', 'log_error_verbosity=verbose', 'postgres' ],

@@ -20,14 +20,14 @@ if (!grep { $_ eq 'openssl' } sources())
 	plan skip_all => 'this build is without OpenSSL';
 }
 
-check_fault($node, 'openssl', 'RAND_bytes without a reason', 'rand 0', 'RAND_bytes failed with OpenSSL error code 0.');
-check_fault($node, 'openssl', 'RAND_bytes', 'rand 2', 'RAND_bytes failed: error retrieving entropy.');
-check_fault($node, 'openssl', 'no generator', 'rand none', 'RAND_bytes failed: unable to fetch drbg.');
+check_fault($node, 'openssl', 'RAND_bytes without a reason', 'rand 0', 'OpenSSL could not generate random bytes: error code 0.');
+check_fault($node, 'openssl', 'RAND_bytes', 'rand 2', 'OpenSSL could not generate random bytes: error retrieving entropy.');
+check_fault($node, 'openssl', 'no generator', 'rand none', 'OpenSSL could not generate random bytes: unable to fetch drbg.');
 
 my $shown = "SELECT available, implementation, reason FROM fast_uuid_sources() WHERE name = 'openssl'";
 my $session = session_of($node);
 $session->query_safe("SELECT inject_fault('rand none')");
-is($session->query_safe($shown), 'f||RAND_bytes failed: unable to fetch drbg.', 'without a generator it is not available');
+is($session->query_safe($shown), 'f||OpenSSL could not generate random bytes: unable to fetch drbg.', 'without a generator it is not available');
 $session->quit;
 
 # OpenSSL's queue of errors: ours do not stay, others' are not ours.
@@ -38,7 +38,7 @@ check_working($session, 'openssl', 'that is no error of ours');
 is($session->query_safe('SELECT openssl_error_queued()'), 'f', 'nor is it left for the server to find');
 $session->query_safe("SELECT queue_openssl_error(), inject_fault('rand 0')");
 like(outcome($session, "SELECT uuidv7_fast('openssl')"),
-	qr/^58000.*\|RAND_bytes failed with OpenSSL error code 0\.$/, 'nor is it taken for our reason');
+	qr/^58000.*\|OpenSSL could not generate random bytes: error code 0\.$/, 'nor is it taken for our reason');
 $session->query_safe("SELECT inject_fault('rand 2')");
 like(outcome($session, "SELECT uuidv7_fast('openssl')"), qr/^58000/, 'with two errors queued it fails');
 is($session->query_safe('SELECT openssl_error_queued()'), 'f', 'neither is left for the server to find');
@@ -64,7 +64,7 @@ SKIP:
 	$session = session_of($node, 'SET fast_uuid.vdso = off');
 	$session->query_safe("$no_getrandom; SELECT inject_fault('rand 2')");
 	my $unseeded = '58000|could not get random bytes from entropy source "xorshift128+"'
-	  . '|getrandom failed: Operation not permitted.';
+	  . "|Could not read the kernel's random number generator: Operation not permitted.";
 	is(outcome($session, "SELECT uuidv7_fast('xorshift128+')"), $unseeded, 'without both it has no seed, and fails')
 	  foreach 1 .. 2;
 	$session->query_safe('SET fast_uuid.seed = 42');

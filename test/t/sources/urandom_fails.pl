@@ -23,17 +23,17 @@ my $pipe       = $node->basedir . '/pipe';
 mkfifo($pipe, 0600) or BAIL_OUT("could not make a pipe: $!");
 append_to_file($plain_file, join('', map { chr(32 + $_ % 95) } 1 .. 100_000));
 
-check_fault($node, 'urandom', 'missing', "path $plain_file.missing", "Opening $device failed: No such file or directory.");
+check_fault($node, 'urandom', 'missing', "path $plain_file.missing", "Could not open file $device: No such file or directory.");
 check_fault($node, 'urandom', 'a plain file', "path $plain_file", $no_device);
 check_fault($node, 'urandom', 'a folder', 'path ' . $node->basedir, $no_device);
 check_fault($node, 'urandom', 'a pipe', "path $pipe", $no_device);
-check_fault($node, 'urandom', 'unreadable', 'open ' . EACCES, "Opening $device failed: Permission denied.");
+check_fault($node, 'urandom', 'unreadable', 'open ' . EACCES, "Could not open file $device: Permission denied.");
 check_fault($node, 'urandom', 'another device', 'path /dev/zero', "$device is not the kernel's random device.");
 check_fault($node, 'urandom', 'an end', 'read end', "$device returned no data.");
-check_fault($node, 'urandom', 'an input error', 'read ' . EIO, "Reading $device failed: Input/output error.");
-check_fault($node, 'urandom', 'an input error after 3 bytes', 'read part', "Reading $device failed: Input/output error.");
-check_fault($node, 'urandom', 'interrupted for ever', 'read ' . EINTR, "Reading $device failed: Interrupted system call.");
-check_fault($node, 'urandom', 'no lookup of what was opened', 'fstat ' . EIO, "Looking up $device failed: Input/output error.");
+check_fault($node, 'urandom', 'an input error', 'read ' . EIO, "Could not read file $device: Input/output error.");
+check_fault($node, 'urandom', 'an input error after 3 bytes', 'read part', "Could not read file $device: Input/output error.");
+check_fault($node, 'urandom', 'interrupted for ever', 'read ' . EINTR, "Could not read file $device: Interrupted system call.");
+check_fault($node, 'urandom', 'no lookup of what was opened', 'fstat ' . EIO, "Could not stat file $device: Input/output error.");
 
 # What is no fault.
 my $session = session_of($node, "SET fast_uuid.buffer_size = 4096; SELECT inject_fault('read short')");
