@@ -90,26 +90,14 @@ COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
 
 -- Order to build on
 
--- The upper bound of durable order; its value is dumped and restored.  By this increment
--- nextval() cannot move it.  The extension's owner, who need not be a superuser, can
--- dump and restore it; src/ordering/durable.c says how far it is believed then.
+-- The upper bound of durable order.  pg_upgrade carries it over; a dump does not.  By this
+-- increment nextval() cannot move it.
 CREATE SEQUENCE fast_uuid_upper_bound INCREMENT BY 9223372036854775807;
 
-GRANT SELECT ON SEQUENCE fast_uuid_upper_bound TO PUBLIC;
-
-GRANT UPDATE ON SEQUENCE fast_uuid_upper_bound TO @extowner@;
-
--- Before 17 DROP OWNED would leave the role's number there, and no dump could be restored.
--- Each operator has its very types in pg_catalog: for others the creator of the extension,
--- whose schema this runs in, could provide one, and it runs as a superuser.
-UPDATE pg_catalog.pg_init_privs SET initprivs = initprivs[1:2]
- WHERE pg_catalog.current_setting('server_version_num')::int < 170000
-   AND classoid = 'pg_catalog.pg_class'::regclass::oid AND objoid = 'fast_uuid_upper_bound'::regclass::oid AND objsubid = 0;
+REVOKE ALL ON SEQUENCE fast_uuid_upper_bound FROM PUBLIC;
 
 COMMENT ON SEQUENCE fast_uuid_upper_bound IS
 'time up to which UUIDs may have been generated under durable order, in microseconds since 1970-01-01 UTC; do not change';
-
-SELECT pg_catalog.pg_extension_config_dump('fast_uuid_upper_bound', '');
 
 CREATE FUNCTION uuidv7_fast_watermark()
 RETURNS uuid
@@ -174,3 +162,28 @@ REVOKE ALL ON FUNCTION fast_uuid_benchmark(integer) FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_benchmark(integer) IS
 'measure the speed of each entropy source on this machine';
+
+-- Default privileges may have granted what is not for PUBLIC to other roles.  This runs as
+-- a superuser in a schema of the creator's choice, who could provide better matches for
+-- the operators and functions, were they not qualified.
+DO $$
+DECLARE
+  command text;
+BEGIN
+  FOR command IN
+    SELECT pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM %s', p.oid::regprocedure, a.grantee::regrole)
+      FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
+     WHERE p.oid OPERATOR(pg_catalog.=) ANY (
+             '{fast_uuid_observe(uuid),fast_uuid_reset_ordering(),fast_uuid_benchmark(integer)}'::regprocedure[])
+       AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
+    UNION
+    SELECT pg_catalog.format('REVOKE ALL ON SEQUENCE %s FROM %s', c.oid::regclass, a.grantee::regrole)
+      FROM pg_catalog.pg_class AS c, pg_catalog.aclexplode(c.relacl) AS a
+     WHERE c.oid OPERATOR(pg_catalog.=) 'fast_uuid_upper_bound'::regclass
+       AND a.grantee OPERATOR(pg_catalog.<>) c.relowner
+  LOOP
+    EXECUTE command;
+  END LOOP;
+END $$;
+
+GRANT SELECT ON SEQUENCE fast_uuid_upper_bound TO PUBLIC;

@@ -31,8 +31,11 @@
 /* How far an upper bound is ahead of a correct clock at most; an observed UUID adds to it. */
 #define REACH_NS	(2 * STRIDE_NS)
 
-/* How far an upper bound set by setval(), whoever called that, may be ahead of the clock. */
-#define RESTORED_LEAD_NS (60 * FUUID_NS_PER_S)
+/*
+ * How far an upper bound set by setval() may be ahead of the clock: more than
+ * REACH_NS, because pg_upgrade sets it so, right after a shutdown.
+ */
+#define SETVAL_LEAD_NS	(5 * FUUID_NS_PER_S)
 
 /* The sequence in this database; InvalidOid if it has to be looked for. */
 static Oid	sequence = InvalidOid;
@@ -125,7 +128,7 @@ write_upper_bound(UpperBound *bound, uint64 ns)
 
 /*
  * Must this incarnation of the server begin after an upper bound, because another
- * one has set it, or setval()?
+ * one has set it, or setval(), as pg_upgrade does?
  */
 static bool
 must_begin_after(UpperBoundValue value)
@@ -135,13 +138,14 @@ must_begin_after(UpperBoundValue value)
 }
 
 /*
- * Raise an error if setval() has set the upper bound too far ahead of the clock.  The caller
- * of setval() need not be a superuser, and the instance would begin after that upper bound.
+ * Raise an error if setval() has set the upper bound too far ahead of the
+ * clock.  Its caller need not be a superuser, and the whole instance would
+ * begin after that upper bound.
  */
 static void
 require_near_clock(UpperBound *bound, UpperBoundValue value, uint64 clock_ns)
 {
-	if (value.incarnation != 0 || ns_of(value) <= clock_ns + RESTORED_LEAD_NS)
+	if (value.incarnation != 0 || ns_of(value) <= clock_ns + SETVAL_LEAD_NS)
 		return;
 
 	/* Otherwise a client that does not read the message would keep the lock. */
@@ -149,14 +153,13 @@ require_near_clock(UpperBound *bound, UpperBoundValue value, uint64 clock_ns)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("upper bound of ordering \"durable\" is too far ahead of the clock"),
-			 errdetail("It was set by setval(), as a restored dump does, and is " UINT64_FORMAT " ms ahead; the limit is "
-					   UINT64_FORMAT " ms.",
-					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS, RESTORED_LEAD_NS / FUUID_NS_PER_MS),
-			 errhint("If the clock is wrong, correct it. To continue from the upper bound, call fast_uuid_observe() with "
-					 "uuidv7_fast_max() of it, with ordering \"durable\" in force. To give up the order with UUIDs "
-					 "ahead of the clock, set sequence \"%s\" to the present time with setval(), or call "
-					 "fast_uuid_reset_ordering().",
-					 FUUID_UPPER_BOUND_NAME)));
+			 errdetail("It was set by setval() or pg_upgrade, and is " UINT64_FORMAT " ms ahead; the limit is " UINT64_FORMAT " ms.",
+					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS,
+					   SETVAL_LEAD_NS / FUUID_NS_PER_MS),
+			 errhint("If the clock is wrong, correct it. "
+					 "To continue from the upper bound, raise \"fast_uuid.max_clock_lead\" and call fast_uuid_observe() "
+					 "with uuidv7_fast_max() of it, with ordering \"durable\" in force. "
+					 "To give up the order with UUIDs ahead of the clock, call fast_uuid_reset_ordering().")));
 }
 
 /* What move_upper_bound() has found. */

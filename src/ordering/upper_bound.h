@@ -22,7 +22,8 @@ typedef struct UpperBound
 typedef struct UpperBoundValue
 {
 	int64		us;				/* microseconds since 1970-01-01 UTC; 0: none was ever set */
-	int64		incarnation;	/* SharedOrdering.incarnation when it was set; 0: by setval() */
+	int64		incarnation;	/* SharedOrdering.incarnation when it was set;
+								 * 0: by setval() or pg_upgrade */
 } UpperBoundValue;
 
 extern Oid	fuuid_upper_bound_find(void);

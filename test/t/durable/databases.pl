@@ -1,6 +1,6 @@
 # Durable order and what can be done to its upper bound: databases and their copies, the
 # extension moved, dropped and created again, a sequence that is missing or not
-# logged, transactions that do not commit, an upper bound that is restored, WAL that
+# logged, transactions that do not commit, an upper bound of setval(), WAL that
 # leaves things out.
 
 use strict;
@@ -161,8 +161,8 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	exceed('dropped, and rolled back, in the next incarnation', ids('SELECT uuidv7_fast()'));
 }
 
-# An upper bound that setval() restores, as a dump does, far ahead: is refused until a
-# superuser observes it, and counts from then on.
+# An upper bound that setval() has set, as pg_upgrade does, far ahead: is refused until
+# a superuser observes it, and counts from then on.
 {
 	local $database = 'restored';
 	$node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE template');

@@ -15,7 +15,7 @@ $node->safe_psql('postgres', 'CREATE ROLE eve LOGIN; CREATE DATABASE hers; GRANT
 
 # Operators, for every pair of types, of which those that the server has come first; and
 # the functions that the script calls, for the types of its calls.
-my @types = qw(oid regclass name text "char" integer bigint boolean aclitem[] uuid);
+my @types = qw(oid regclass regprocedure regrole name text integer bigint boolean aclitem[] regprocedure[] uuid);
 my $planted = '';
 foreach my $left (@types)
 {
@@ -28,7 +28,7 @@ foreach my $left (@types)
 	}
 }
 $planted .= "CREATE FUNCTION evil.$_ RETURNS text LANGUAGE plpgsql AS 'BEGIN ALTER ROLE eve SUPERUSER; RETURN NULL; END';\n"
-  foreach 'current_setting(name)', 'pg_extension_config_dump(text, name)', 'pg_extension_config_dump(name, text)';
+  foreach 'format(text, regprocedure, regrole)', 'format(text, regclass, regrole)', 'aclexplode(aclitem[])';
 my ($code, $out, $err) = $node->psql('hers', "CREATE SCHEMA evil;\n$planted", extra_params => [ '-U', 'eve' ], on_error_stop => 1);
 is($code, 0, 'functions and operators are there') or diag($err);
 
@@ -46,6 +46,9 @@ foreach my $sql ('CREATE EXTENSION fast_uuid SCHEMA evil', 'ALTER EXTENSION fast
 	is($node->safe_psql('postgres', $is_superuser), 'f', "$sql: she is no superuser");
 }
 
-is(($node->psql('hers', 'DROP SCHEMA evil CASCADE; DROP EXTENSION plpgsql; CREATE EXTENSION fast_uuid'))[0], 0, 'without plpgsql');
+$node->safe_psql('hers', 'DROP SCHEMA evil CASCADE; DROP EXTENSION plpgsql');
+($code, $out, $err) = $node->psql('hers', 'CREATE EXTENSION fast_uuid');
+like($err, qr/ERROR:  language "plpgsql" does not exist\nHINT:  Use CREATE EXTENSION to load the language into the database/, 'without plpgsql: an error that says so');
+is(($node->psql('hers', 'CREATE EXTENSION plpgsql; CREATE EXTENSION fast_uuid; DROP EXTENSION plpgsql; SELECT uuidv7_fast()'))[0], 0, 'only CREATE EXTENSION needs it');
 $node->stop;
 done_testing();

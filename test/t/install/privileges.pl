@@ -1,0 +1,111 @@
+# What is not for PUBLIC is for no other role either: whatever default privileges say,
+# whoever creates the extension, whatever the names of the roles.  Dumps restore, also
+# when these roles are gone.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @names = ('bob', "o'brien", 'do$lar', 'Quo"te\\', 'My App; ALTER ROLE bob SUPERUSER');
+my ($old, $new) = map { PostgreSQL::Test::Cluster->new($_) } 'old', 'new';
+my $superuser;
+
+sub quoted
+{
+	return '"' . ($_[0] =~ s/"/""/gr) . '"';
+}
+
+# Run some SQL as a role; its output, and the error that it got.
+sub as_role
+{
+	my ($node, $role, $database, $sql) = @_;
+	my ($code, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\nSET SESSION AUTHORIZATION " . quoted($role) . ";\n$sql", on_error_stop => 0);
+	return "$out$err";
+}
+
+foreach my $node ($old, $new)
+{
+	$node->init;
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE ROLE ' . quoted($_)) foreach @names;
+	$node->safe_psql('postgres', 'CREATE ROLE dba SUPERUSER');
+}
+$superuser = $old->safe_psql('postgres', 'SELECT current_user');
+
+# Who has which privilege, besides the owner, on what is not for PUBLIC.
+my $privileges = q{
+SELECT string_agg(format('%s:%s:%s', object, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, privilege_type), ',')
+  FROM (SELECT oid::regprocedure::text, proowner, proacl FROM pg_proc
+         WHERE proname IN ('fast_uuid_observe', 'fast_uuid_reset_ordering', 'fast_uuid_benchmark')
+        UNION ALL
+        SELECT relname, relowner, relacl FROM pg_class WHERE relname = 'fast_uuid_upper_bound') AS o (object, owner, acl), aclexplode(acl)
+ WHERE grantee <> owner};
+my $expected = 'fast_uuid_upper_bound:PUBLIC:SELECT';
+my %denied = (
+	"setval('fast_uuid_upper_bound', 1)" => 'sequence',
+	"nextval('fast_uuid_upper_bound')" => 'sequence',
+	'fast_uuid_observe(uuidv7_fast())' => 'function',
+	'fast_uuid_reset_ordering()' => 'function',
+	'fast_uuid_benchmark(1)' => 'function');
+
+sub restores
+{
+	my ($name, $database) = @_;
+	my $dump = $old->basedir . '/dump';
+	$new->safe_psql('postgres', 'DROP DATABASE IF EXISTS restored');
+	$new->safe_psql('postgres', 'CREATE DATABASE restored');
+	$old->command_ok([ 'pg_dump', '--format', 'custom', '--file', $dump, '-d', $old->connstr($database) ], "$name: dumped");
+	$new->command_ok([ 'pg_restore', '--exit-on-error', '-d', $new->connstr('restored'), $dump ], "$name: restored");
+	is($new->safe_psql('restored', 'INSERT INTO item DEFAULT VALUES; SELECT count(*) FROM item'), '11', "$name: restored, with its rows");
+	is($new->safe_psql('restored', $privileges), $expected, "$name: restored, nobody has more than PUBLIC");
+	return;
+}
+
+my @databases;
+my $to = join(', ', 'pg_monitor', map { quoted($_) } @names);
+foreach my $case ([ $superuser, $superuser ], [ 'dba', 'dba' ], map { [ $_, $superuser ] } @names)
+{
+	my ($creator, $owner) = @$case;
+	my $database = 'd' . @databases;
+	push @databases, $database;
+	$old->safe_psql('postgres', "CREATE DATABASE $database OWNER " . quoted($creator));
+	foreach my $where ('', 'IN SCHEMA public')
+	{
+		my $alter = 'ALTER DEFAULT PRIVILEGES FOR ROLE ' . quoted($owner) . " $where GRANT";
+		$old->safe_psql($database, "$alter ALL ON SEQUENCES TO PUBLIC; $alter ALL ON SEQUENCES TO $to WITH GRANT OPTION;
+$alter EXECUTE ON FUNCTIONS TO $to WITH GRANT OPTION");
+	}
+	is(as_role($old, $creator, $database, 'CREATE EXTENSION fast_uuid; CREATE TABLE item AS SELECT uuidv7_fast_set(9) AS id; ALTER TABLE item ALTER id SET DEFAULT uuidv7_fast(); INSERT INTO item DEFAULT VALUES'),
+		'', "$creator creates it");
+	is($old->safe_psql($database, $privileges), $expected, "created by $creator: nobody has more than PUBLIC");
+	foreach my $role ('bob', $creator)
+	{
+		next if $role eq $owner;
+		like(as_role($old, $role, $database, "SELECT $_"), qr/ERROR:  42501: permission denied for $denied{$_} fast_uuid/, "created by $creator, called by $role: $_ is denied")
+		  foreach sort keys %denied;
+		is(as_role($old, $role, $database, 'SELECT uuidv7_fast() IS NOT NULL, upper_bound IS NULL FROM fast_uuid_stats() WHERE kind = \'ordering\' LIMIT 1'), 't|t', "created by $creator, called by $role: what is for PUBLIC");
+	}
+	restores("created by $creator", $database);
+}
+
+# Without the roles.
+foreach my $database (@databases)
+{
+	foreach my $name (@names, 'dba')
+	{
+		$old->safe_psql($database, 'REASSIGN OWNED BY ' . quoted($name) . ' TO CURRENT_USER; DROP OWNED BY ' . quoted($name));
+	}
+}
+$old->safe_psql('postgres', 'DROP ROLE ' . quoted($_)) foreach @names, 'dba';
+$new->safe_psql('postgres', 'DROP DATABASE restored');
+$new->safe_psql('postgres', 'DROP ROLE ' . quoted($_)) foreach @names, 'dba';
+
+# Before 17 PostgreSQL itself keeps the owner of an extension's members in dumps: not dba's.
+splice(@databases, 1, 1) if $old->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+restores("after the roles were dropped, $_", $_) foreach @databases;
+
+$_->stop foreach $old, $new;
+done_testing();
