@@ -50,12 +50,12 @@ fuuid_clock_read(void)
 }
 
 /*
- * Raise an error if one of the "count" nanoseconds after last_ns is out of range.
+ * Raise an error if the nanosecond after last_ns is out of range.
  */
 static inline void
-fuuid_clock_require_end(uint64 last_ns, uint32 count)
+fuuid_clock_require_end(uint64 last_ns)
 {
-	if (unlikely(last_ns > FUUID_CLOCK_END_NS - 1 - count))
+	if (unlikely(last_ns >= FUUID_CLOCK_END_NS - 1))
 		fuuid_clock_error(0);
 }
 

@@ -95,7 +95,7 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 *count)
 		{
 			if (last - clock_ns + 1 >= FUUID_SMALL_LEAD_NS)
 				require_lead(seen, last);
-			fuuid_clock_require_end(last, 1);
+			fuuid_clock_require_end(last);
 			ns = last + 1;
 
 			/* Only what the clock has passed is taken in bulk. */

@@ -29,7 +29,7 @@ fuuid_session_advance_past_last(uint64 clock_ns)
 {
 	fuuid_session_note_lead(clock_ns);
 	fuuid_clock_require_lead(fuuid_session_last_ns - clock_ns + 1);
-	fuuid_clock_require_end(fuuid_session_last_ns, 1);
+	fuuid_clock_require_end(fuuid_session_last_ns);
 	return ++fuuid_session_last_ns;
 }
 

@@ -1,5 +1,5 @@
 # The watermark as a row, for readers elsewhere: sessions write into a table, and one
-# repeats UPDATE feed_watermark SET upto = uuidv7_fast_watermark().  On a standby and on
+# repeats UPDATE feed_watermark SET id = uuidv7_fast(), upto = uuidv7_fast_watermark().  On a standby and on
 # a logical subscriber a reader that asks for the rows below that row, in one statement,
 # sees each committed row exactly once, in ascending order; one that asks naively for
 # those above the greatest id that it has seen misses rows.  In the middle the primary
@@ -33,15 +33,15 @@ $primary->append_conf('postgresql.conf',
 $primary->start;
 my $tables = q{
 CREATE TABLE outbox (id uuid PRIMARY KEY, server text);
-CREATE TABLE feed_watermark (n int PRIMARY KEY, upto uuid);
+CREATE TABLE feed_watermark (n int PRIMARY KEY, id uuid, upto uuid);
 };
-my $update = 'UPDATE feed_watermark SET upto = uuidv7_fast_watermark()';
+my $update = 'UPDATE feed_watermark SET id = uuidv7_fast(), upto = uuidv7_fast_watermark()';
 $primary->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;
 $tables
 ALTER TABLE outbox ALTER id SET DEFAULT uuidv7_fast(), ALTER server SET DEFAULT current_setting('cluster_name');
 INSERT INTO outbox SELECT FROM generate_series(1, 10);
-INSERT INTO feed_watermark VALUES (1, uuidv7_fast_watermark());
+INSERT INTO feed_watermark VALUES (1, uuidv7_fast(), uuidv7_fast_watermark());
 CREATE PUBLICATION feed FOR TABLE outbox, feed_watermark});
 
 $primary->backup('copy');
