@@ -40,22 +40,26 @@ declare -A given=()
 options=() words=()
 read_arguments()
 {
-	local declared=() known option value
+	local declared=() known option value name
 	while [ "$1" != -- ]; do
 		declared+=("$1")
 		shift
 	done
 	shift
 	while [ $# -gt 0 ]; do
-		option=${1%%=*}
-		known=$(printf '%s\n' "${declared[@]}" | grep -Ex -m 1 -- "$(sed 's/[^A-Za-z0-9-]/\\&/g' <<<"$option")(=.*)?" || true)
+		option=${1%%=*} known=''
+		for name in "${declared[@]}"; do
+			case $1 in
+				-*) [ "${name%%=*}" != "$option" ] || known=$name ;;
+				?*) [ "$name" != "$1" ] && [ "$name" != ... ] || known=$name ;;
+			esac
+		done
 		if [ "$1" = --help ] || [ "$1" = -h ]; then
 			usage 0
-		elif [[ $1 != -* ]]; then
-			[ -n "$1" ] && printf '%s\n' "${declared[@]}" | grep -qFx -e "$1" -e ... || refuse "unknown: \"$1\""
-			words+=("$1")
 		elif [ -z "$known" ]; then
 			refuse "unknown: \"$1\""
+		elif [[ $1 != -* ]]; then
+			words+=("$1")
 		elif [ "$known" = "$option" ]; then
 			[ "$1" = "$option" ] || refuse "$option has no value"
 			given[$option]=yes

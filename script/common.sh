@@ -5,8 +5,10 @@
 # is installed beside the packages that are needed to build and run it.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
-set -euo pipefail
-trap '[ $? -gt 128 ] || { echo "$this_script: failed: $BASH_COMMAND" >&2; told=yes; }' ERR
+set -eEuo pipefail
+# Only where: in a function the shell ends after this, and in $(...) it may go on.
+failed_at=''
+trap 'failed_at=${BASH_SOURCE[0]:-}:$LINENO' ERR
 
 # What other programs say is read here, in one language.
 export LC_ALL=C.UTF-8
@@ -47,8 +49,7 @@ finish()
 	trap '' HUP INT PIPE QUIT TERM
 	trap - ERR
 	set +e
-	# A command that fails inside a function ends the script without the trap above.
-	[ "$status" = 0 ] || [ "$status" -gt 128 ] || [ -n "$told" ] || echo "$this_script: failed with status $status" >&2
+	[ "$status" = 0 ] || [ -n "$told" ] || tell_failure "$status" >&2
 	kill $(jobs -p) 2>/dev/null
 	allow_cluster
 	forget_archives
@@ -60,11 +61,31 @@ finish()
 	tell_of_server 2>/dev/null
 }
 trap finish EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 131' QUIT
-trap 'exit 141' PIPE
-trap 'exit 143' TERM
+
+# ended_by STATUS: a signal that this script, or apt-get, has received
+ended_by()
+{
+	trap '' PIPE
+	echo "$this_script: ended by SIG$(kill -l "$1")" >&2 || true
+	told=yes
+	exit "$1"
+}
+for signal in HUP INT QUIT PIPE TERM; do
+	trap "ended_by $((128 + $(kill -l "$signal")))" "$signal"
+done
+
+# tell_failure STATUS: of a command that has not said what is wrong, maybe: where it is,
+# with the whole pipe, because the one that failed can be any of it
+tell_failure()
+{
+	local file=${failed_at%:*} by=''
+	file=${file/#"$0"/"$this_script"}
+	[ "$1" -le 128 ] || by=" (SIG$(kill -l "$1" 2>/dev/null))"
+	echo "$this_script: failed with status $1$by${failed_at:+ in ${file#"$top/"}, line ${failed_at##*:}:}"
+	cd "$top" && [ -f "$file" ] && awk -v line="${failed_at##*:}" '
+		NR <= line { text = more ? text "\n" $0 : $0; more = /[|\\]$/ }
+		END { print text }' "$file"
+}
 
 # end_all_below DIRECTORY: what as_user has started with this home, and servers whose
 # data is there; also what these start meanwhile.  QUIT is pg_ctl's "immediate".

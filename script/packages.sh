@@ -51,7 +51,7 @@ apt_log=''
 apt_reasons()
 {
 	sed -nE 's/^[WE]: (Failed to fetch [^ ]+ +)?//p' "$apt_log" |
-		grep -v '^\(Some index files\|Unable to fetch some archives\|$\)' | awk '!seen[$0]++' | head -n 3 || true
+		grep -v '^\(Some index files\|Unable to fetch some archives\|$\)' | awk '!seen[$0]++ && ++said <= 3' || true
 }
 
 # no_mirror WHAT: the end of a script that could not fetch it
@@ -64,7 +64,7 @@ apt-get said: ${reasons:-nothing}"
 # end_if_signalled STATUS: of apt_get
 end_if_signalled()
 {
-	[ "$1" -le 128 ] || exit "$1"
+	[ "$1" -le 128 ] || ended_by "$1"
 }
 
 # Bring the lists of packages up to date, once.  One mirror of several that fails does
@@ -193,7 +193,8 @@ find_version()
 	fi
 	if [ -z "$version" ]; then
 		is_offered postgresql || refresh_lists
-		version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1 || true)
+		version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' || true)
+		version=${version%%$'\n'*}
 		[ -n "$version" ] || [ "$lists" != unreachable ] || no_mirror "a PostgreSQL server"
 	fi
 	[ -n "$version" ] || die "found no PostgreSQL server, neither installed nor in the distribution"
@@ -208,7 +209,8 @@ check_offered()
 {
 	local versions found
 	is_installed "postgresql-$version" || is_offered "postgresql-$version" || refresh_lists
-	found=$(apt-cache policy "postgresql-$version" | awk '/Installed: [0-9]|Candidate: [0-9]/ { print $2; exit }')
+	found=$(apt-cache policy "postgresql-$version" | awk '/Installed: [0-9]|Candidate: [0-9]/ { print $2 }')
+	found=${found%%$'\n'*}
 	if [ -z "$found" ]; then
 		[ "$lists" = fetched ] || no_mirror "postgresql-$version"
 		versions=$(apt-cache search --names-only '^postgresql-[0-9]+$' |

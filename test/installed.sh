@@ -28,9 +28,12 @@ if [ -n "$sql" ]; then
 		refuse "the running server is PostgreSQL $((running / 10000)), $pg_config is of $version: name the right one" \
 			"with PG_CONFIG=..., or its server with PGHOST and PGPORT"
 	# Debian's extension_destdir counts here, but not in pg_available_extensions.
-	! "$bindir/psql" -Xqd postgres -v VERBOSITY=sqlstate -c BEGIN -c 'CREATE EXTENSION IF NOT EXISTS fast_uuid' \
-		-c ROLLBACK 2>&1 | grep -qE '(0A000|58P01)$' ||
-		refuse "not installed on the running server: make && sudo make install, with the same PG_CONFIG=..., comes first"
+	answer=$("$bindir/psql" -Xqd postgres -v VERBOSITY=sqlstate -c BEGIN -c 'CREATE EXTENSION IF NOT EXISTS fast_uuid' \
+		-c ROLLBACK 2>&1)
+	case $answer in
+		*0A000* | *58P01*)
+			refuse "not installed on the running server: make && sudo make install, with the same PG_CONFIG=..., comes first" ;;
+	esac
 	path=$(ask "SHOW dynamic_library_path") || exit 0
 elif [ -z "${TEMP_CONFIG:-}" ] && [ ! -e "$control" ]; then
 	refuse "not installed: make && sudo make install, with the same PG_CONFIG=..., comes first"
