@@ -8,6 +8,8 @@ use Test::More;
 
 my $pg_config_of_server = $ENV{PG_CONFIG} // 'pg_config';
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL PG_CONFIG);
+# A server of this machine would be asked whether the extension is there.
+$ENV{PGHOST} = '/nonexistent';
 
 command_fails_like([ 'make', 'PG_CONFIG=false' ],
 	qr/Install them \(Debian, Ubuntu: apt install postgresql-server-dev-all;/,
