@@ -56,21 +56,18 @@ fuuid_upper_bound_find(void)
 }
 
 /*
- * Raise an error if a locked page is not a sequence's.  It is unlocked before, because a
- * client that does not read the message would keep the lock.
+ * Raise an error if a page is not a sequence's.
  */
 static void
 require_sequence_page(Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 
-	if (PageGetSpecialSize(page) == MAXALIGN(sizeof(uint32)) &&
-		*(uint32 *) PageGetSpecialPointer(page) == SEQUENCE_MAGIC)
-		return;
-	UnlockReleaseBuffer(buffer);
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("bad magic number in sequence \"%s\"", FUUID_UPPER_BOUND_NAME)));
+	if (PageGetSpecialSize(page) != MAXALIGN(sizeof(uint32)) ||
+		*(uint32 *) PageGetSpecialPointer(page) != SEQUENCE_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("bad magic number in sequence \"%s\"", FUUID_UPPER_BOUND_NAME)));
 }
 
 /*
