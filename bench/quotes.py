@@ -218,9 +218,6 @@ QUOTES = [
          ('A statement that only generates UUIDs takes {} % longer', whole(more(values(INSTANCE, 'times uuidv7_fast()')))),
          ('two WAL flushes per second, of {} bytes per second',
           whole(('upper_bound', DURABLE.name, 2, 'WAL bytes per second')))),
-
-    *_of('doc/internals/ordering-proof.md',
-         ('takes {} ns per UUID, so that {} sessions in it', about(bulk(ARRAY)), upward(bulk(ARRAY)))),
 ]
 
 # In these each figure with a unit is a quote's, or has a reason here.

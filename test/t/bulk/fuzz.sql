@@ -40,7 +40,7 @@ INSERT INTO kind VALUES
   ('setting', 'ARRAY[set_config(%2$s, %1$L, false)]', '{42501,42602,42704}'),
   ('sources', 'ARRAY(SELECT name FROM fast_uuid_sources() WHERE allowed = (name = ANY (allowed())) AND bytes BETWEEN 8 * refills AND 65536 * refills)', '{}'),
   ('stats', 'ARRAY(SELECT name FROM fast_uuid_stats())', '{}'),
-  ('reset', 'ARRAY[fast_uuid_reset_ordering()::text]', '{42501}');
+  ('reset', 'ARRAY[fast_uuid_reset_ordering()::text]', '{25001,42501}');
 GRANT SELECT ON kind TO plain;
 
 CREATE FUNCTION judge(first integer, last integer) RETURNS void LANGUAGE plpgsql AS $$
