@@ -25,9 +25,12 @@ PG_CPPFLAGS += -DFUUID_WITH_OPENSSL
 SHLIB_LINK += -lcrypto
 endif
 
-# For tests alone: see src/test_point.h.
+# For tests alone: src/test_point.h, and the assertions.
 ifeq ($(TEST_POINTS),yes)
 PG_CPPFLAGS += -DFUUID_TEST_POINTS
+endif
+ifeq ($(ASSERTIONS),yes)
+PG_CPPFLAGS += -DUSE_ASSERT_CHECKING
 endif
 
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))

@@ -311,6 +311,7 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 *count)
 		*count = wanted;
 		first_ns = fuuid_instance_reserve(fuuid_clock_read(), count);
 	}
+	Assert(fuuid_session_last_ns <= covered_ns);
 	return first_ns;
 }
 

@@ -21,7 +21,7 @@ my $build = PostgreSQL::Test::Utils::tempdir() . '/build';
 mkdir $build or die "could not create $build: $!";
 system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
 system_or_bail('make', '-s', '-C', $build, 'clean', 'PG_CONFIG=pg_config');
-system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'TEST_POINTS=yes', 'PG_CONFIG=pg_config');
+system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'TEST_POINTS=yes', 'ASSERTIONS=yes', 'PG_CONFIG=pg_config');
 my $modules = getcwd() . '/test/modules';
 
 # The extension's functions become those of the test build, which needs the points
