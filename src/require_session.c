@@ -8,14 +8,17 @@
 #include "require_session.h"
 #include "storage/proc.h"
 
+/* Has this process been found to be a session? */
+bool		fuuid_is_session = false;
+
 /*
- * Raise an error, "cannot <what> in ...", if this process is no session.  The watermark
- * does not follow a parallel worker's transaction; as our functions are PARALLEL
- * RESTRICTED, one is called there only by a function that is wrongly marked PARALLEL
- * SAFE.  Children of the postmaster would share what it has buffered.
+ * The watermark does not follow a parallel worker's transaction; as our
+ * functions are PARALLEL RESTRICTED, one is called there only by a function that
+ * is wrongly marked PARALLEL SAFE.  Children of the postmaster would share what
+ * it has buffered.
  */
 void
-fuuid_require_session(const char *what)
+fuuid_check_session(const char *what)
 {
 	if (MyProc == NULL)
 		ereport(ERROR,
@@ -26,4 +29,5 @@ fuuid_require_session(const char *what)
 				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 				 errmsg("cannot %s in a parallel worker", what),
 				 errhint("Mark the calling function PARALLEL RESTRICTED.")));
+	fuuid_is_session = true;
 }

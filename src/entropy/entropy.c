@@ -6,7 +6,6 @@
 
 #include "entropy/entropy.h"
 #include "lib/stringinfo.h"
-#include "require_session.h"
 
 #ifdef __linux__
 #include <sys/random.h>
@@ -191,8 +190,8 @@ fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
 }
 
 /*
- * Refill the empty buffer of a source.  Raises an error, and leaves the buffer empty, if
- * the source is not allowed or cannot deliver, or if this process is no session.
+ * Refill the empty buffer of a source.  Raises an error, and leaves the buffer
+ * empty, if the source is not allowed or cannot deliver.
  */
 void
 fuuid_entropy_refill(int source)
@@ -201,7 +200,6 @@ fuuid_entropy_refill(int source)
 	EntropyStats *stats = &fuuid_entropy.stats[source];
 	uint32		size;
 
-	fuuid_require_session("generate UUIDs");
 	if (!(fuuid_allowed_sources >> source & 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

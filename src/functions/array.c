@@ -10,6 +10,7 @@
 #include "functions/arguments.h"
 #include "ordering/ordering.h"
 #include "common/uuid_layout.h"
+#include "require_session.h"
 #include "utils/array.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
@@ -42,6 +43,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	pg_uuid_t  *next;
 	pg_uuid_t  *end;
 
+	fuuid_require_session("generate UUIDs");
 	fuuid_require_argument(fcinfo, 0, "count");
 	count = PG_GETARG_INT32(0);
 	if (count < 0 || count > ARRAY_VALUES_MAX)

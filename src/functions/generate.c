@@ -13,6 +13,7 @@
 #include "optimizer/optimizer.h"
 #include "ordering/ordering.h"
 #include "common/uuid_layout.h"
+#include "require_session.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -34,9 +35,11 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_set_support);
 static pg_attribute_always_inline uint64
 next_time_and_random(int source, uint64 *random)
 {
-	uint64		now_ns = fuuid_clock_read();
+	uint64		now_ns;
 	uint32		count = 1;
 
+	fuuid_require_session("generate UUIDs");
+	now_ns = fuuid_clock_read();
 	*random = fuuid_entropy_draw(source);
 	return fuuid_ordering_reserve(now_ns, &count);
 }
@@ -130,6 +133,7 @@ uuidv7_fast_at(PG_FUNCTION_ARGS)
 	uint64		unix_us;
 	uint64		random;
 
+	fuuid_require_session("generate UUIDs");
 	fuuid_require_argument(fcinfo, 0, "ts");
 	unix_us = fuuid_unix_us(PG_GETARG_TIMESTAMPTZ(0));
 	random = fuuid_entropy_draw(source);

@@ -1,6 +1,6 @@
 /*
  * draw_in_postmaster.c
- *	  Tries to make a value from each entropy source in the postmaster, once the server's
+ *	  Tries to generate from each entropy source in the postmaster, once the server's
  *	  shared memory is there, and logs the errors.
  */
 #include "postgres.h"
@@ -8,6 +8,7 @@
 #include "fmgr.h"
 #include "storage/ipc.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 PG_MODULE_MAGIC;
 
@@ -20,17 +21,20 @@ draw(void)
 {
 	static const char *const sources[] = {"openssl", "getrandom", "urandom", "xorshift128+"};
 	PGFunction	one = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_from", true, NULL);
+	PGFunction	at = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_at", true, NULL);
 	PGFunction	array = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast_array", true, NULL);
 	MemoryContext caller = CurrentMemoryContext;
 
 	if (next_shmem_startup_hook)
 		next_shmem_startup_hook();
-	for (int i = 0; i < 2 * (int) lengthof(sources); i++)
+	for (int i = 0; i < 3 * (int) lengthof(sources); i++)
 	{
-		Datum		source = CStringGetTextDatum(sources[i / 2]);
+		Datum		source = CStringGetTextDatum(sources[i / 3]);
 
 		PG_TRY();
-		(void) (i % 2 == 0 ? DirectFunctionCall1(one, source) : DirectFunctionCall2(array, Int32GetDatum(3), source));
+		(void) (i % 3 == 0 ? DirectFunctionCall1(one, source) :
+				i % 3 == 1 ? DirectFunctionCall2(at, TimestampTzGetDatum(0), source) :
+				DirectFunctionCall2(array, Int32GetDatum(3), source));
 		PG_CATCH();
 		MemoryContextSwitchTo(caller);
 		EmitErrorReport();
