@@ -7,16 +7,19 @@
 #
 # "make installcheck" tests an installed build on a running server; TAP_TESTS=
 # leaves out what needs Perl's modules.  script/test installs nothing and needs
-# no server.
+# no server.  "make -f .../Makefile" builds in another directory.
 
 EXTENSION = fast_uuid
-EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" fast_uuid.control)
+EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(checkout)/fast_uuid.control)
+
+checkout := $(patsubst %/,%,$(or $(VPATH),$(dir $(firstword $(MAKEFILE_LIST)))))
+files = $(sort $(patsubst $(checkout)/%,%,$(wildcard $(addprefix $(checkout)/,$(1)))))
 
 MODULE_big = fast_uuid
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+OBJS = $(patsubst %.c,%.o,$(call files,src/*.c src/*/*.c))
 # Not HEADERS, which PGXS would install.
-OUR_HEADERS = $(wildcard src/*.h src/*/*.h)
-DATA = $(wildcard sql/fast_uuid--*.sql)
+OUR_HEADERS = $(call files,src/*.h src/*/*.h)
+DATA = $(call files,sql/fast_uuid--*.sql)
 
 PG_CPPFLAGS = -I$(srcdir)/src -DFUUID_VERSION='"$(EXTVERSION)"'
 WITH_OPENSSL ?= yes
@@ -78,6 +81,7 @@ $(OBJS) $(OBJS:.o=.bc): $(OUR_HEADERS) Makefile $(SERVER_STAMP) $(LIBRARY_STAMP)
 $(SERVER_STAMP): stamp = $(VERSION) $(includedir_server) $(CC) $(CFLAGS)
 $(LIBRARY_STAMP): stamp = $(PG_CPPFLAGS) $(SHLIB_LINK)
 $(SERVER_STAMP) $(LIBRARY_STAMP): always | server-headers
+	@mkdir -p $(sort $(dir $(OBJS)))
 	@[ "$$(cat $@ 2>/dev/null)" = '$(subst ','\'',$(strip $(stamp)))' ] || { \
 	  [ ! -e $@ ] || echo "fast_uuid: built for another server or with other flags before: building again"; \
 	  printf '%s\n' '$(subst ','\'',$(strip $(stamp)))' >$@; }
@@ -96,6 +100,19 @@ ifneq ($(WITH_OPENSSL),no)
 	    "apt install libssl-dev; Fedora, RHEL: dnf install openssl-devel)" \
 	    "or build without: make WITH_OPENSSL=no" >&2; exit 1; }
 endif
+
+# What has paths of the checkout
+in-checkout:
+ifneq ($(abspath $(checkout)),$(CURDIR))
+	@echo "fast_uuid: this works in the checkout alone: make -C $(checkout)" >&2; exit 1
+endif
+warnings prove installed test-modules benchmark: | in-checkout
+
+# PGXS installs bitcode with the umask of whoever does it, and the server must read it.
+define install_llvm_module +=
+
+chmod -R a+rX '$(DESTDIR)$(bitcodedir)/$(1)' '$(DESTDIR)$(bitcodedir)/$(1).index.bc'
+endef
 
 # The sources under both compilers, with every warning an error.  The server's
 # headers count as system headers, and its own compiler flags are left out, but for
@@ -145,5 +162,5 @@ benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
 $(BENCH_PROGRAMS): %: %.c $(OUR_HEADERS) $(wildcard bench/*.h) $(SERVER_STAMP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) -o $@ $<
 
-.PHONY: always which-server server-headers openssl-headers warnings unit prove perl-modules test-modules installed benchmark
+.PHONY: always in-checkout which-server server-headers openssl-headers warnings unit prove perl-modules test-modules installed benchmark
 endif
