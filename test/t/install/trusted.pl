@@ -13,6 +13,9 @@ $node->init;
 $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE eve LOGIN; CREATE DATABASE hers; GRANT CREATE ON DATABASE hers TO eve');
 
+# So that the script finds something to revoke.
+$node->safe_psql('hers', 'ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO eve; ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO eve');
+
 # Operators, for every pair of types, of which those that the server has come first; and
 # the functions that the script calls, for the types of its calls.
 my @types = qw(oid regclass regprocedure regrole name text integer bigint boolean aclitem[] regprocedure[] uuid);
