@@ -2,13 +2,10 @@
  * durable.c
  *	  The order of all backends, also across restart, crash and promotion.
  *
- *	  A UUID is returned only if it is not beyond the upper bound of its database, a time
- *	  that is flushed to disk.  In its next incarnation (see SharedOrdering.incarnation) the server
- *	  begins after the upper bound.  An upper bound lasts for a second: half a second before it
- *	  is reached, one backend moves it ahead while the others continue.
- *
- *	  The upper bound is stored with the incarnation of the server that set it, so that a backend
- *	  knows whether to begin after it, or to continue up to it.
+ *	  A UUID is returned only if it is not beyond the upper bound of its database,
+ *	  a time that is flushed to disk and that the next incarnation of the server
+ *	  begins after.  A bound lasts for a second: half a second before it is
+ *	  reached, one backend moves it ahead while the others continue.
  */
 #include "postgres.h"
 
@@ -18,9 +15,9 @@
 #include "compat.h"
 #include "miscadmin.h"
 #include "ordering/durable.h"
-#include "ordering/upper_bound.h"
 #include "ordering/instance.h"
 #include "ordering/shared.h"
+#include "ordering/upper_bound.h"
 #include "storage/latch.h"
 #include "test_point.h"
 #include "utils/inval.h"
@@ -28,22 +25,16 @@
 
 #define STRIDE_NS	FUUID_NS_PER_S	/* how far the upper bound is moved ahead */
 
-/* How far an upper bound is ahead of a correct clock at most; an observed UUID adds to it. */
+/* How far it is ahead of a correct clock at most, with an observed UUID. */
 #define REACH_NS	(2 * STRIDE_NS)
 
-/*
- * How far an upper bound set by setval() may be ahead of the clock: more than
- * REACH_NS, because pg_upgrade sets it so, right after a shutdown.
- */
+/* How far setval() may put it ahead: after pg_upgrade it may be by REACH_NS. */
 #define SETVAL_LEAD_NS	(5 * FUUID_NS_PER_S)
 
 /* The sequence in this database; InvalidOid if it has to be looked for. */
 static Oid	sequence = InvalidOid;
 
-/*
- * As far as this backend knows, UUIDs may be returned up to this nanosecond; 0 if
- * it has not looked yet.
- */
+/* Up to where this backend knows that UUIDs may be returned; 0: has not looked. */
 static uint64 covered_ns = 0;
 
 /*
@@ -59,9 +50,6 @@ forget_sequence(Datum arg pg_attribute_unused(), Oid relation)
 	}
 }
 
-/*
- * Find the sequence.  Returns false if it is missing.
- */
 static bool
 find_sequence(void)
 {
@@ -77,8 +65,7 @@ find_sequence(void)
 }
 
 /*
- * Raise an error if durable order is not available: before 17, outside of a transaction,
- * during recovery, or if the sequence is missing.
+ * Raise an error if durable order is not available.
  */
 static void
 require_durable(void)
@@ -97,17 +84,13 @@ require_durable(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot use ordering \"durable\" during recovery"),
 				 errdetail("A standby cannot write the upper bound of ordering \"durable\"."),
-				 errhint("Generate UUIDs on the primary, or lower \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" "
-						 "to \"instance\" or \"session\".")));
+				 errhint("Generate UUIDs on the primary, or lower \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"instance\" or \"session\".")));
 	if (!find_sequence())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("ordering \"durable\" requires sequence \"%s\" of extension \"fast_uuid\"", FUUID_UPPER_BOUND_NAME),
 				 errdetail("The extension has no such sequence in its schema."),
 				 errhint("Restore the sequence, or drop and re-create the extension, which discards the upper bound.")));
-
-	/* An error of this has to come before the upper bound's page is locked. */
-	fuuid_shared_require();
 }
 
 static uint64
