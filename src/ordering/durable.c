@@ -308,6 +308,16 @@ fuuid_durable_upper_bound(void)
 }
 
 /*
+ * Forget how far UUIDs may be returned, because the instance is reset: others
+ * can move the upper bound backwards.
+ */
+void
+fuuid_durable_forget(void)
+{
+	covered_ns = 0;
+}
+
+/*
  * Reset the instance, and return the upper bound to the clock.  Returns what
  * fuuid_instance_reset() does.
  */

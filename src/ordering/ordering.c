@@ -93,7 +93,10 @@ reset_instance(void)
 		if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
 			others = fuuid_durable_reset(&pids);
 		else
+		{
 			others = fuuid_instance_reset(&pids);
+			fuuid_durable_forget();
+		}
 		if (others == 0)
 			break;
 		CHECK_FOR_INTERRUPTS();

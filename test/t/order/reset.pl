@@ -113,6 +113,22 @@ foreach my $order (@orders)
 SKIP:
 {
 	skip 'durable order requires PostgreSQL 17', 1 if @orders < 2;
+
+	# Who resets under instance order knew of an upper bound, which another session overwrites.
+	clock_at(1000);
+	my $dba = session('durable', 'postgres', $observe, 'SELECT fast_uuid_observe(uuidv7_fast_at(uuidv7_fast_timestamp(uuidv7_fast()) + interval \'1 h\'))', 'SELECT uuidv7_fast()');
+	$dba->query_safe($_) foreach "SET fast_uuid.ordering = 'instance'", $reset, "SET fast_uuid.ordering = 'durable'";
+	session('durable', 'postgres', 'SELECT uuidv7_fast()')->quit;
+	clock_at(1010);
+	is(time_of($dba), 1010, 'a reset under instance order, then durable order: by the clock');
+	$dba->quit;
+	$node->stop('immediate');
+	$clock->start($node);
+	clock_at(1000);
+	my $crashed = session('durable', 'postgres');
+	cmp_ok(time_of($crashed), '>=', 1010, '... which a crash with the clock back does not undo');
+	$crashed->quit;
+
 	foreach my $again (1, 0)
 	{
 		clock_at(20 * $day);
