@@ -88,6 +88,14 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
 'extract the time of a version 7 UUID, to the millisecond, or with sub_ms to the microsecond';
 
+CREATE FUNCTION uuidv7_fast_ns(id uuid)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'uuidv7_fast_ns'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuidv7_fast_ns(uuid) IS
+'extract the time of a version 7 UUID, in nanoseconds since 1970-01-01 UTC';
+
 -- Order to build on
 
 -- The upper bound of durable order.  pg_upgrade carries it over; a dump does not.  By this
@@ -106,6 +114,14 @@ LANGUAGE C STABLE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast_watermark() IS
 'bound for the calling statement, which misses no row with a smaller id of instance or durable order';
+
+CREATE FUNCTION uuidv7_fast_stamp()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'uuidv7_fast_stamp'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_fast_stamp() IS
+'trigger that sets a column to a new UUID of instance or durable order with each INSERT and UPDATE';
 
 CREATE FUNCTION fast_uuid_observe(id uuid)
 RETURNS void

@@ -13,6 +13,9 @@ extern int	fuuid_source_by_name(Datum argument);
 extern void fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name);
 extern uint64 fuuid_unix_us(TimestampTz ts);
 
+/* In generate.c; uses none of its arguments. */
+extern PGDLLEXPORT Datum uuidv7_fast(PG_FUNCTION_ARGS);
+
 /* Index of the source that argument n names; if it is NULL, of fast_uuid.source. */
 #define FUUID_GETARG_SOURCE(n) \
 	(likely(PG_ARGISNULL(n)) ? fuuid_source : fuuid_source_by_name(PG_GETARG_DATUM(n)))

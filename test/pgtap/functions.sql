@@ -30,6 +30,8 @@ SELECT throws_ok(call, state, message, call)
     ($$SELECT uuidv7_fast_array(0, 'typo')$$, '22023', 'unrecognized entropy source "typo"'),
     ($$SELECT uuidv7_fast_array(NULL)$$, '22004', 'argument "count" must not be null'),
     ($$SELECT uuidv7_fast_max('10889-08-02 05:31:50.656')$$, '22008', 'timestamp out of range for UUID version 7'),
+    ($$SELECT uuidv7_fast_ns('08637bd0-5af6-7c69-ad40-000000000000')$$, '22008', 'time of the UUID is out of range for type bigint'),
+    ($$SELECT uuidv7_fast_ns('ffffffff-ffff-7fff-bfff-ffffffffffff')$$, '22008', 'time of the UUID is out of range for type bigint'),
     ($$SELECT uuidv7_fast_set(-1)$$, '22023', 'argument "count" must not be negative'),
     ($$SELECT uuidv7_fast_set(NULL)$$, '22004', 'argument "count" must not be null'),
     ($$SELECT fast_uuid_benchmark(0)$$, '22023', 'argument "milliseconds" must be between 1 and 10000'),

@@ -83,3 +83,26 @@ BEGIN
   END IF;
   RAISE NOTICE 'values of both interleave: %', good;
 END $$;
+
+-- every nanosecond of a millisecond is read back from the 20 bits that it has
+SELECT count(*), bool_and(uuidv7_fast_ns(id) = 1234567890987000000 + n) AS exact
+  FROM generate_series(0, 999999) AS n,
+       LATERAL (SELECT (n::bigint << 20) / 1000000 AS fraction) AS bits,
+       CAST(lpad(to_hex(1234567890987), 12, '0') || '7' || lpad(to_hex(fraction >> 8), 3, '0')
+            || to_hex(32768 | ((fraction & 255) << 6) | n % 64) || lpad(to_hex(n), 12, 'f') AS uuid) AS id;
+-- of generated ids it ascends, and has their microsecond
+SELECT bool_and(ns > previous) AS ascending,
+       bool_and(ns / 1000 * interval '1 us' = uuidv7_fast_timestamp(id, true) - 'epoch') AS same_time
+  FROM (SELECT id, uuidv7_fast_ns(id) AS ns, lag(uuidv7_fast_ns(id)) OVER () AS previous
+          FROM unnest(uuidv7_fast_array(1000)) AS id) AS pairs;
+-- those of other generators do not descend
+SELECT bool_and(uuidv7_fast_ns(id) >= previous) AS ascending, max(uuidv7_fast_ns(id)) % 1000000 AS last
+  FROM (SELECT id, lag(uuidv7_fast_ns(id)) OVER (ORDER BY id) AS previous
+          FROM generate_series(0, 4095) AS a, unnest('{0,1,254,255}'::int[]) AS b,
+               CAST('017F22E2-79B0-7' || lpad(to_hex(a), 3, '0') || '-' || to_hex(32768 | (b << 6))
+                    || '-000000000000' AS uuid) AS id) AS pairs;
+-- the first, the last, other versions
+SELECT uuidv7_fast_ns(uuidv7_fast_min('1970-01-01')) AS first,
+       uuidv7_fast_ns('08637bd0-5af6-7c69-ad3f-ffffffffffff') = 9223372036854775807 AS last,
+       uuidv7_fast_ns('08637bd0-5af6-4c69-ad3f-ffffffffffff') IS NULL AS version_4,
+       uuidv7_fast_ns('08637bd0-5af6-7c69-edbf-ffffffffffff') IS NULL AS variant;
