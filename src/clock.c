@@ -8,10 +8,7 @@
 
 int			fuuid_max_clock_lead = -1;
 
-/*
- * Read the monotonic clock, which nobody can set, in nanoseconds since some moment.
- * Returns 0 if that fails.
- */
+/* Nanoseconds of the clock that nobody can set, or 0 if that fails. */
 uint64
 fuuid_clock_monotonic_ns(void)
 {
@@ -23,8 +20,8 @@ fuuid_clock_monotonic_ns(void)
 }
 
 /*
- * Raise the error for a clock that could not be read (clock_errno says why), or for a
- * time that is out of range (clock_errno is 0).
+ * Raise the error for a clock that could not be read (clock_errno says why),
+ * or for a time that is out of range (clock_errno is 0).
  */
 void
 fuuid_clock_error(int clock_errno)
@@ -43,9 +40,9 @@ fuuid_clock_error(int clock_errno)
 }
 
 /*
- * Raise an error if the time in the next UUIDs would be ahead of the clock by this many
- * nanoseconds, and fast_uuid.max_clock_lead does not allow that.  A lead below
- * FUUID_SMALL_LEAD_NS is always allowed.
+ * Raise an error if the time in the next UUIDs would be ahead of the clock by
+ * this many nanoseconds, and fast_uuid.max_clock_lead does not allow that.  A
+ * lead below FUUID_SMALL_LEAD_NS is always allowed.
  */
 void
 fuuid_clock_require_lead(uint64 lead_ns)
@@ -58,8 +55,5 @@ fuuid_clock_require_lead(uint64 lead_ns)
 			 errmsg("embedded time would be ahead of the clock by more than \"fast_uuid.max_clock_lead\""),
 			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest UUID; the limit is %d ms.",
 					   lead_ns / FUUID_NS_PER_MS, fuuid_max_clock_lead),
-			 errhint("Wait until the clock has caught up, increase \"fast_uuid.max_clock_lead\", "
-					 "or call fast_uuid_reset_ordering() in a session with the same order in force "
-					 "to give up the order with earlier UUIDs. After a reset, readers that use "
-					 "uuidv7_fast_watermark() must lower their positions.")));
+			 errhint("Wait until the clock has caught up, increase \"fast_uuid.max_clock_lead\", or call fast_uuid_reset_ordering() in a session with the same order in force to give up the order with earlier UUIDs. After a reset, readers that use uuidv7_fast_watermark() must lower their positions.")));
 }

@@ -10,19 +10,21 @@
 #include "common/uuid_layout.h"
 
 /*
- * The first second that is out of range: from here on, not all nanoseconds since 1970 fit
- * in an unsigned 64-bit integer (year 2554), or a time_t of 32 bits is at its end (2038).
- * A time before 1970, cast to unsigned, is out of range too.
+ * The first second that is out of range: from here on, not all nanoseconds
+ * since 1970 fit in 64 bits (year 2554), or a time_t of 32 bits is at its end
+ * (2038).  A time before 1970, cast to unsigned, is out of range too.
  */
-#define FUUID_CLOCK_END_S	(sizeof(time_t) < 8 ? (uint64) PG_INT32_MAX : PG_UINT64_MAX / FUUID_NS_PER_S)
+#define FUUID_CLOCK_END_S \
+	(sizeof(time_t) < 8 ? (uint64) PG_INT32_MAX : \
+	 PG_UINT64_MAX / FUUID_NS_PER_S)
 
 /* The same end, in nanoseconds. */
 #define FUUID_CLOCK_END_NS	(FUUID_CLOCK_END_S * FUUID_NS_PER_S)
 
 /*
- * A lead is how far the time in UUIDs is ahead of the clock.  A lead below this
- * does not show that the clock is wrong: processors need not agree, and each
- * array that is being generated reserves 256 ns.
+ * A lead is how far the time in UUIDs is ahead of the clock.  A lead below
+ * this does not show that the clock is wrong: processors need not agree, and
+ * each array that is being generated reserves 256 ns.
  */
 #define FUUID_SMALL_LEAD_NS	FUUID_NS_PER_MS
 
@@ -34,8 +36,8 @@ extern void fuuid_clock_error(int clock_errno);
 extern void fuuid_clock_require_lead(uint64 lead_ns);
 
 /*
- * Read the clock, in nanoseconds since 1970-01-01 UTC, as all times here.  Raises an
- * error if the clock cannot be read, or is not between 1970 and 2554.
+ * Read the clock, in nanoseconds since 1970-01-01 UTC, as all times here.
+ * Raises an error if it cannot be read, or is not between 1970 and 2554.
  */
 static inline uint64
 fuuid_clock_read(void)
@@ -49,9 +51,7 @@ fuuid_clock_read(void)
 	return (uint64) now.tv_sec * FUUID_NS_PER_S + (uint64) now.tv_nsec;
 }
 
-/*
- * Raise an error if the nanosecond after last_ns is out of range.
- */
+/* Raise an error if the nanosecond after last_ns is out of range. */
 static inline void
 fuuid_clock_require_end(uint64 last_ns)
 {

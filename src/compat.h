@@ -11,8 +11,8 @@
 #include "utils/guc.h"
 
 /*
- * Up to 15 postgres.h itself defines the macros for values of type text, and no
- * exported function returns the record of a setting.
+ * Up to 15 postgres.h itself defines the macros for values of type text, and
+ * no exported function returns the record of a setting.
  */
 #if PG_VERSION_NUM >= 160000
 #include "utils/guc_tables.h"
@@ -28,30 +28,29 @@
 #endif
 
 /*
- * Since 17 a named segment of shared memory can be created at any time; since 19 its
- * initialization callback takes one more argument.
+ * Since 17 a named segment of shared memory can be created at any time; since
+ * 19 its initialization callback takes one more argument.
  */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_HAVE_NAMED_SEGMENTS
 #include "storage/dsm_registry.h"
+#endif
 #if PG_VERSION_NUM >= 190000
-#define FUUID_SEGMENT_INIT_ARGS	void *segment, void *arg pg_attribute_unused()
+#define FUUID_SEGMENT_INIT_ARGS \
+	void *segment, void *arg pg_attribute_unused()
 #define FUUID_GET_NAMED_SEGMENT(name, size, init, found) \
 	GetNamedDSMSegment(name, size, init, found, NULL)
 #else
 #define FUUID_SEGMENT_INIT_ARGS	void *segment
-#define FUUID_GET_NAMED_SEGMENT(name, size, init, found) \
-	GetNamedDSMSegment(name, size, init, found)
-#endif
-#else
-#define FUUID_SEGMENT_INIT_ARGS	void *segment
+#define FUUID_GET_NAMED_SEGMENT GetNamedDSMSegment
 #endif
 
-/* Durable order needs 17: the extension's schema; has this transaction altered the sequence? */
+/* For durable order: its schema; has this transaction altered the sequence? */
 #if PG_VERSION_NUM >= 170000
 #define FUUID_DURABLE_SUPPORTED true
 #define FUUID_EXTENSION_SCHEMA(extension) get_extension_schema(extension)
-#define FUUID_IS_REWRITTEN(relation) ((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#define FUUID_IS_REWRITTEN(relation) \
+	((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
 #else
 #define FUUID_DURABLE_SUPPORTED false
 #define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
@@ -71,19 +70,21 @@
  */
 #define FUUID_LWLOCK_NAME "FastUuid"
 #if PG_VERSION_NUM >= 190000
-#define FUUID_INIT_LWLOCK(lock) LWLockInitialize(lock, LWLockNewTrancheId(FUUID_LWLOCK_NAME))
+#define FUUID_INIT_LWLOCK(lock) \
+	LWLockInitialize(lock, LWLockNewTrancheId(FUUID_LWLOCK_NAME))
 #define FUUID_NAME_LWLOCK(lock) ((void) 0)
 #else
 #define FUUID_INIT_LWLOCK(lock) LWLockInitialize(lock, LWLockNewTrancheId())
-#define FUUID_NAME_LWLOCK(lock) LWLockRegisterTranche((lock)->tranche, FUUID_LWLOCK_NAME)
+#define FUUID_NAME_LWLOCK(lock) \
+	LWLockRegisterTranche((lock)->tranche, FUUID_LWLOCK_NAME)
 #endif
 
-/* Lets a setting that is defined during a parallel operation take its earlier value. */
+/* A setting that is defined in a parallel operation takes its earlier value. */
 #ifndef GUC_ALLOW_IN_PARALLEL
 #error "fast_uuid needs PostgreSQL 15.9, 16.5, 17.1 or later"
 #endif
 
-/* Before 16 a setting's "extra" comes from malloc(): NULL means out of memory. */
+/* Before 16 a setting's "extra" comes from malloc(). */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
 #endif

@@ -13,9 +13,9 @@ bool		fuuid_is_session = false;
 
 /*
  * The watermark does not follow a parallel worker's transaction; as our
- * functions are PARALLEL RESTRICTED, one is called there only by a function that
- * is wrongly marked PARALLEL SAFE.  Children of the postmaster would share what
- * it has buffered.
+ * functions are PARALLEL RESTRICTED, one is called there only by a function
+ * that is wrongly marked PARALLEL SAFE.  Children of the postmaster would
+ * share what it has buffered.
  */
 void
 fuuid_check_session(const char *what)

@@ -9,9 +9,7 @@ extern bool fuuid_is_session;
 
 extern void fuuid_check_session(const char *what);
 
-/*
- * Raise an error, "cannot <what> in ...", if this process is no session.
- */
+/* Raise an error, "cannot <what> in ...", if this process is no session. */
 static inline void
 fuuid_require_session(const char *what)
 {

@@ -10,10 +10,10 @@
  *	  66-73   rand_b      lower 8 bits of the fraction
  *	  74-127  rand_b      54 random bits
  *
- *	  The fraction is sub_ns * 2^20 / 10^6, rounded down.  Its upper 12 bits are those
- *	  of the RFC's method 3 (section 6.2), as in uuidv7() of PostgreSQL 18; the lower 8
- *	  are where the RFC allows a counter.  With 20 bits, each nanosecond of a
- *	  millisecond has a fraction of its own.
+ *	  The fraction is sub_ns * 2^20 / 10^6, rounded down, so that each
+ *	  nanosecond has one of its own.  Its upper 12 bits are those of the RFC's
+ *	  method 3 (section 6.2), as in uuidv7() of PostgreSQL 18; the lower 8 are
+ *	  where the RFC allows a counter.
  *
  *	  Needs no server: no palloc, no ereport, no server globals.
  */
@@ -22,26 +22,24 @@
 
 #include "port/pg_bswap.h"
 
-#define FUUID_UUID_LEN			16
-#define FUUID_FRACTION_BITS	20
-#define FUUID_RANDOM_BITS		54
-#define FUUID_MS_PER_S			1000
+#define FUUID_UUID_LEN		16
+#define FUUID_FRACTION_BITS 20
+#define FUUID_RANDOM_BITS	54
+#define FUUID_MS_PER_S		1000
 #define FUUID_US_PER_MS		1000
 #define FUUID_NS_PER_US		1000
 #define FUUID_NS_PER_MS		UINT64CONST(1000000)
-#define FUUID_NS_PER_S			UINT64CONST(1000000000)
+#define FUUID_NS_PER_S		UINT64CONST(1000000000)
 
 /* The fixed bits, in the first and the second 8 bytes. */
 #define FUUID_VERSION_7		UINT64CONST(0x7000)
-#define FUUID_VARIANT_RFC		UINT64CONST(0x8000000000000000)
-#define FUUID_VARIANT_BIT		UINT64CONST(0x4000000000000000)
+#define FUUID_VARIANT_RFC	UINT64CONST(0x8000000000000000)
+#define FUUID_VARIANT_BIT	UINT64CONST(0x4000000000000000)
 
 /* First millisecond since 1970 that does not fit in 48 bits (year 10889). */
-#define FUUID_UNIX_MS_END		(INT64CONST(1) << 48)
+#define FUUID_UNIX_MS_END	(INT64CONST(1) << 48)
 
-/*
- * Write two 64-bit words as the 16 bytes, most significant byte first.
- */
+/* Write two 64-bit words as the 16 bytes, most significant byte first. */
 static inline void
 fuuid_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
 {
@@ -51,9 +49,7 @@ fuuid_uuid_write(unsigned char *uuid, uint64 high, uint64 low)
 	memcpy(uuid + sizeof(high), &low, sizeof(low));
 }
 
-/*
- * Read one of the two 64-bit words (bytes 0-7 or 8-15), most significant byte first.
- */
+/* Read one of the two 64-bit words, most significant byte first. */
 static inline uint64
 fuuid_uuid_read(const unsigned char *word)
 {
@@ -71,28 +67,27 @@ fuuid_uuid_read(const unsigned char *word)
  * random: its lower 54 bits are used.
  */
 static inline void
-fuuid_uuid_encode(unsigned char *uuid, uint64 unix_ms, uint32 sub_ns, uint64 random)
+fuuid_uuid_encode(unsigned char *uuid, uint64 unix_ms, uint32 sub_ns,
+				  uint64 random)
 {
-	uint64		fraction = ((uint64) sub_ns << FUUID_FRACTION_BITS) / FUUID_NS_PER_MS;
+	uint64		fraction;
 
+	fraction = ((uint64) sub_ns << FUUID_FRACTION_BITS) / FUUID_NS_PER_MS;
 	fuuid_uuid_write(uuid,
-				  unix_ms << 16 | FUUID_VERSION_7 | fraction >> 8,
-				  FUUID_VARIANT_RFC | (fraction & 0xFF) << FUUID_RANDOM_BITS |
-				  (random & ((UINT64CONST(1) << FUUID_RANDOM_BITS) - 1)));
+					 unix_ms << 16 | FUUID_VERSION_7 | fraction >> 8,
+					 FUUID_VARIANT_RFC |
+					 (fraction & 0xFF) << FUUID_RANDOM_BITS |
+					 (random & ((UINT64CONST(1) << FUUID_RANDOM_BITS) - 1)));
 }
 
-/*
- * Write the version 7 UUID of a time in nanoseconds since 1970-01-01 UTC.
- */
+/* Write the version 7 UUID of a time in nanoseconds since 1970-01-01 UTC. */
 static inline void
 fuuid_uuid_encode_ns(unsigned char *uuid, uint64 ns, uint64 random)
 {
 	fuuid_uuid_encode(uuid, ns / FUUID_NS_PER_MS, ns % FUUID_NS_PER_MS, random);
 }
 
-/*
- * Write the smallest, or the largest, version 7 UUID of a millisecond.
- */
+/* Write the smallest, or the largest, version 7 UUID of a millisecond. */
 static inline void
 fuuid_uuid_min(unsigned char *uuid, uint64 unix_ms)
 {
@@ -102,30 +97,25 @@ fuuid_uuid_min(unsigned char *uuid, uint64 unix_ms)
 static inline void
 fuuid_uuid_max(unsigned char *uuid, uint64 unix_ms)
 {
-	fuuid_uuid_write(uuid, unix_ms << 16 | FUUID_VERSION_7 | 0xFFF, FUUID_VARIANT_RFC | (FUUID_VARIANT_BIT - 1));
+	fuuid_uuid_write(uuid, unix_ms << 16 | FUUID_VERSION_7 | 0xFFF,
+					 FUUID_VARIANT_RFC | (FUUID_VARIANT_BIT - 1));
 }
 
-/*
- * Is this UUID of version 7 and of the RFC's variant?
- */
+/* Is this UUID of version 7 and of the RFC's variant? */
 static inline bool
 fuuid_uuid_is_v7(const unsigned char *uuid)
 {
 	return uuid[6] >> 4 == 7 && uuid[8] >> 6 == 2;
 }
 
-/*
- * The time in a UUID, in milliseconds since 1970-01-01 UTC.
- */
+/* The time in a UUID, in milliseconds since 1970-01-01 UTC. */
 static inline uint64
 fuuid_uuid_unix_ms(const unsigned char *uuid)
 {
 	return fuuid_uuid_read(uuid) >> 16;
 }
 
-/*
- * The 20 bits in the place of the fraction, whichever generator has set them.
- */
+/* The bits in the place of the fraction, whichever generator has set them. */
 static inline uint64
 fuuid_uuid_fraction(const unsigned char *uuid)
 {
@@ -133,28 +123,36 @@ fuuid_uuid_fraction(const unsigned char *uuid)
 		(fuuid_uuid_read(uuid + 8) >> FUUID_RANDOM_BITS & 0xFF);
 }
 
+/* The first nanosecond of a millisecond, 0 to 10^6, with this fraction. */
+static inline uint32
+fuuid_uuid_first_sub_ns(uint64 fraction)
+{
+	return (fraction * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >>
+		FUUID_FRACTION_BITS;
+}
+
 /*
- * The nanoseconds within the millisecond, 0 to 999999: exact for a UUID that was encoded
- * here, and for one of another generator what the bits in that place stand for.
+ * The nanoseconds within the millisecond, 0 to 999999: exact for a UUID that
+ * was encoded here, for another what a generator stored in these bits.
  */
 static inline uint32
 fuuid_uuid_sub_ns(const unsigned char *uuid)
 {
-	uint64		sub_ns = (fuuid_uuid_fraction(uuid) * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS;
+	uint32		sub_ns = fuuid_uuid_first_sub_ns(fuuid_uuid_fraction(uuid));
 
-	/* The largest fraction, which no nanosecond has, would be rounded up to 10^6. */
+	/* The largest fraction, which no nanosecond has, is rounded up to 10^6. */
 	return Min(sub_ns, FUUID_NS_PER_MS - 1);
 }
 
 /*
- * The last nanosecond within the millisecond, 0 to 999999, whose fraction is not greater
- * than that of this UUID, whichever generator has made it.  A UUID that is encoded here
- * for any later nanosecond is therefore greater.
+ * The last nanosecond within the millisecond, 0 to 999999, whose fraction is
+ * not greater than that of this UUID, whichever generator has made it.  A UUID
+ * that is encoded here for any later nanosecond is therefore greater.
  */
 static inline uint32
 fuuid_uuid_last_sub_ns(const unsigned char *uuid)
 {
-	return (((fuuid_uuid_fraction(uuid) + 1) * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS) - 1;
+	return fuuid_uuid_first_sub_ns(fuuid_uuid_fraction(uuid) + 1) - 1;
 }
 
 #endif							/* FUUID_UUID_LAYOUT_H */

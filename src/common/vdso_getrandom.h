@@ -16,7 +16,7 @@
 typedef ssize_t (*VdsoGetrandom) (void *buf, size_t len, unsigned int flags,
 								  void *state, size_t state_len);
 
-/* The answer to a call with all bits of state_len set (vgetrandom_opaque_params). */
+/* The answer if all bits of state_len are set (vgetrandom_opaque_params). */
 typedef struct VdsoParams
 {
 	uint32_t	state_size;
@@ -25,19 +25,17 @@ typedef struct VdsoParams
 	uint32_t	reserved[13];
 } VdsoParams;
 
-/*
- * Find the function, and in *params what it requires of its state.  NULL if there is
- * none.
- */
+/* Find the function, or NULL, and in *params what it requires of its state. */
 static inline VdsoGetrandom
 vdso_find_getrandom(VdsoParams *params)
 {
+	const int	flags = RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD;
 	VdsoGetrandom function;
-	void	   *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	void	   *vdso = dlopen("linux-vdso.so.1", flags);
 
 	/* The vDSO has this name on 32-bit x86, and with musl everywhere. */
 	if (vdso == NULL)
-		vdso = dlopen("linux-gate.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+		vdso = dlopen("linux-gate.so.1", flags);
 	if (vdso == NULL)
 		return NULL;
 	function = (VdsoGetrandom) dlsym(vdso, "__vdso_getrandom");

@@ -3,7 +3,7 @@
  *	  The generator xorshift128+ with shifts (23, 18, 5): S. Vigna, "Further
  *	  scramblings of Marsaglia's xorshift generators" (2017); and splitmix64
  *	  to seed it: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom
- *	  number generators" (2014).  It is fast, but predictable from its output.
+ *	  number generators" (2014).  Fast, but predictable from its output.
  *
  *	  Needs no server: no palloc, no ereport, no server globals.
  */
@@ -17,16 +17,14 @@ typedef struct Xorshift128Plus
 } Xorshift128Plus;
 
 /*
- * x^(2^64) modulo the characteristic polynomial of the state transition: bit i % 64 of
- * word i / 64 is the coefficient of x^i.  test/unit derives it from the transition's
- * matrix.
+ * x^(2^64) modulo the characteristic polynomial of the state transition: bit
+ * i % 64 of word i / 64 is the coefficient of x^i.  test/unit derives it from
+ * the transition's matrix.
  */
 static const uint64 xorshift128plus_stream[2] =
 {UINT64CONST(0x8a5cd789635d2dff), UINT64CONST(0x121fd2155c472f96)};
 
-/*
- * The next number of splitmix64, whose whole state is one counter.
- */
+/* The next number of splitmix64, whose whole state is one counter. */
 static inline uint64
 splitmix64_next(uint64 *state)
 {
@@ -38,7 +36,7 @@ splitmix64_next(uint64 *state)
 }
 
 /*
- * Start the generator from a seed.  Any seed will do, because splitmix64 never gives the
+ * Start the generator from a seed.  Any will do: splitmix64 never gives the
  * same number twice in a row, so that the two words cannot both be zero.
  */
 static inline void
@@ -48,9 +46,7 @@ xorshift128plus_seed(Xorshift128Plus *g, uint64 seed)
 	g->s[1] = splitmix64_next(&seed);
 }
 
-/*
- * The next 64 bits.
- */
+/* The next 64 bits. */
 static inline uint64
 xorshift128plus_next(Xorshift128Plus *g)
 {
@@ -65,7 +61,7 @@ xorshift128plus_next(Xorshift128Plus *g)
 }
 
 /*
- * Jump ahead by 2^64 numbers: apply the polynomial above to the state, term by term.
+ * Jump ahead by 2^64 numbers: apply the polynomial to the state, term by term.
  */
 static inline void
 xorshift128plus_jump(Xorshift128Plus *g)

@@ -1,11 +1,12 @@
 /*
  * xorshift_lanes.h
- *	  Eight xorshift128+ generators (lanes) side by side, so that the compiler can
- *	  advance them with vector instructions.  They make one stream of 64-bit words.
+ *	  Eight xorshift128+ generators (lanes) side by side, which make one stream
+ *	  of 64-bit words, so that the compiler can use vector instructions.
  *
  *	  Word i of the stream is number i / 8 of lane i % 8.  Lane k is the seed's
- *	  generator k jumps ahead, so that lanes do not overlap within 2^64 numbers.  The
- *	  words are the same on every machine, in whatever portions they are drawn.
+ *	  generator k jumps ahead, so that lanes do not overlap within 2^64
+ *	  numbers.  The words are the same on every machine, in whatever portions
+ *	  they are drawn.
  *
  *	  Needs no server: no palloc, no ereport, no server globals.
  */
@@ -20,13 +21,11 @@ typedef struct XorshiftLanes
 {
 	uint64		s0[FUUID_XORSHIFT_LANES];
 	uint64		s1[FUUID_XORSHIFT_LANES];
-	uint64		row[FUUID_XORSHIFT_LANES]; /* the latest words of all lanes */
+	uint64		row[FUUID_XORSHIFT_LANES];	/* the latest word of each lane */
 	uint32		row_next;		/* first word of "row" not drawn yet */
 } XorshiftLanes;
 
-/*
- * Start the lanes from a seeded generator.
- */
+/* Start the lanes from a seeded generator. */
 static inline void
 xorshift_lanes_start(XorshiftLanes *lanes, Xorshift128Plus seed)
 {
@@ -40,9 +39,9 @@ xorshift_lanes_start(XorshiftLanes *lanes, Xorshift128Plus seed)
 }
 
 /*
- * Write the next "rows" words of every lane to buf.  The loops over the lanes have a
- * fixed length, and their iterations are independent, so that they become vector code.
- * The words go straight to buf, so that none stays behind on the stack.
+ * Write the next "rows" words of every lane to buf.  The loops over the lanes
+ * have a fixed length and independent iterations, so that they become vector
+ * code.  The words go straight to buf, so that none stays behind on the stack.
  */
 static inline void
 xorshift_lanes_rows(XorshiftLanes *lanes, uint8 *buf, size_t rows)
@@ -70,9 +69,7 @@ xorshift_lanes_rows(XorshiftLanes *lanes, uint8 *buf, size_t rows)
 	memcpy(lanes->s1, b, sizeof(b));
 }
 
-/*
- * Write the next len bytes of the stream; len is a multiple of 8.
- */
+/* Write the next len bytes of the stream; len is a multiple of 8. */
 static inline void
 xorshift_lanes_fill(XorshiftLanes *lanes, uint8 *buf, size_t len)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #endif
 
-/* The first fill is small: a backend that generates one UUID must not pay for 512. */
+/* Small: a backend that generates one UUID must not pay for 512. */
 #define FIRST_FILL_WORDS	8
 
 const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT] = {
@@ -30,23 +30,24 @@ bool		fuuid_vdso = true;
 EntropyState fuuid_entropy;
 
 /*
- * Index of the default of fast_uuid.source: the first cryptographic source of this build
- * (urandom is in each).  Whether it works is not asked here, because then another source
- * would silently take the place of one that fails.
+ * Index of the default of fast_uuid.source: the first cryptographic source of
+ * this build (urandom is in each).  Whether it works is not asked, or another
+ * one would silently take its place.
  */
 int
 fuuid_entropy_default(void)
 {
 	int			i = 0;
 
-	while (!fuuid_entropy_sources[i]->cryptographic || fuuid_entropy_sources[i]->fill == NULL)
+	while (!fuuid_entropy_sources[i]->cryptographic ||
+		   fuuid_entropy_sources[i]->fill == NULL)
 		i++;
 	return i;
 }
 
 /*
- * Index of the source of this name, or -1 if there is none.  The name need not end in a
- * zero byte, and its case does not matter, as in a setting.
+ * Index of the source of this name, which need not end in a zero byte; -1 if
+ * there is none.  Case does not matter, as in a setting.
  */
 int
 fuuid_entropy_lookup(const char *name, size_t len)
@@ -56,15 +57,14 @@ fuuid_entropy_lookup(const char *name, size_t len)
 		const char *candidate = fuuid_entropy_sources[i]->name;
 
 		if (strlen(candidate) == len &&
-			(memcmp(candidate, name, len) == 0 || pg_strncasecmp(candidate, name, len) == 0))
+			(memcmp(candidate, name, len) == 0 ||
+			 pg_strncasecmp(candidate, name, len) == 0))
 			return i;
 	}
 	return -1;
 }
 
-/*
- * The names of the sources in a set, separated by commas, or "none".
- */
+/* The names of the sources in a set, separated by commas, or "none". */
 const char *
 fuuid_entropy_names(uint32 mask)
 {
@@ -73,13 +73,12 @@ fuuid_entropy_names(uint32 mask)
 	initStringInfo(&names);
 	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
 		if (mask >> i & 1)
-			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", fuuid_entropy_sources[i]->name);
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "",
+							 fuuid_entropy_sources[i]->name);
 	return names.len > 0 ? names.data : "none";
 }
 
-/*
- * Format a sentence for *why, in a static buffer.
- */
+/* Format a sentence for *why, in a static buffer. */
 const char *
 fuuid_entropy_reason(const char *format,...)
 {
@@ -93,18 +92,20 @@ fuuid_entropy_reason(const char *format,...)
 }
 
 /*
- * Has the kernel's random number generator been seeded?  Early after booting it may not
- * be: then OpenSSL would wait in the kernel, where no cancel request reaches it, and
- * /dev/urandom returns bytes that can be guessed.  If the kernel cannot be asked, the
- * answer is yes.  If the answer is no, *why is set.
+ * Has the kernel's random number generator been seeded?  Early after booting
+ * it may not be: then OpenSSL would wait where no cancel request reaches it,
+ * and /dev/urandom returns bytes that can be guessed.  Yes if the kernel
+ * cannot be asked; if no, *why is set.
  */
 bool
 fuuid_entropy_kernel_seeded(const char **why pg_attribute_unused())
 {
-#ifdef __linux__				/* others are expected to be seeded once booted */
+	/* Others are expected to be seeded once booted. */
+#ifdef __linux__
 	static bool seeded = false;
 
-	if (!seeded && syscall(SYS_getrandom, NULL, 0, GRND_NONBLOCK) != 0 && errno == EAGAIN)
+	if (!seeded && syscall(SYS_getrandom, NULL, 0, GRND_NONBLOCK) != 0 &&
+		errno == EAGAIN)
 	{
 		*why = FUUID_KERNEL_NOT_SEEDED;
 		return false;
@@ -114,9 +115,7 @@ fuuid_entropy_kernel_seeded(const char **why pg_attribute_unused())
 	return true;
 }
 
-/*
- * Wipe all buffered random bits, and start again with small fills.
- */
+/* Wipe all buffered random bits, and start again with small fills. */
 void
 fuuid_entropy_discard(void)
 {
@@ -125,33 +124,36 @@ fuuid_entropy_discard(void)
 		EntropyBuffer *buffer = &fuuid_entropy.buffer[i];
 
 		if (buffer->next != buffer->end)
-			explicit_bzero(buffer->next, (char *) buffer->end - (char *) buffer->next);
+			explicit_bzero(buffer->next,
+						   (buffer->end - buffer->next) * sizeof(uint64));
 		*buffer = (EntropyBuffer) {0};
 	}
 }
 
 /*
- * Number of words to fetch next: few at first, then twice as many each time, up to
- * fast_uuid.buffer_size.  Without a buffer it is the one word that is drawn at once.
+ * Number of words to fetch next: few at first, then twice as many each time,
+ * up to fast_uuid.buffer_size; without a buffer the one that is drawn at once.
  */
 static uint32
 next_fill_size(const EntropyBuffer *buffer)
 {
 	uint32		limit = fuuid_buffer_size / sizeof(uint64);
-	uint32		size = buffer->fill_size == 0 ? FIRST_FILL_WORDS : buffer->fill_size * 2;
+	uint32		size = buffer->fill_size == 0 ? FIRST_FILL_WORDS :
+		buffer->fill_size * 2;
 
 	return Max(Min(size, limit), 1);
 }
 
 /*
- * Can a source deliver?  Only a request can tell, because OpenSSL creates its generator
- * on first use, which fails if, for example, the FIPS provider is broken.  If the answer
- * is no, *why is set.
+ * Can a source deliver?  Only a request can tell: OpenSSL creates its
+ * generator on first use, which fails if, say, the FIPS provider is broken.
+ * If no, *why is set.
  */
 bool
 fuuid_entropy_available(const EntropySource *source, const char **why)
 {
 	uint8		probe[16];
+	size_t		len = source->cryptographic ? sizeof(probe) : 0;
 	bool		available;
 
 	if (source->fill == NULL)
@@ -161,14 +163,14 @@ fuuid_entropy_available(const EntropySource *source, const char **why)
 	}
 
 	/* A seeded generator is only started: its numbers must not be used up. */
-	available = source->fill(probe, source->cryptographic ? sizeof(probe) : 0, why);
+	available = source->fill(probe, len, why);
 	explicit_bzero(probe, sizeof(probe));
 	return available;
 }
 
 /*
- * Fill buf with len bytes, a multiple of 8, from a source.  Raises an error, and leaves
- * no random bits in buf, if the source cannot deliver.
+ * Fill buf with len bytes, a multiple of 8, from a source.  Raises an error,
+ * and leaves no random bits in buf, if the source cannot deliver.
  */
 void
 fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
@@ -185,7 +187,8 @@ fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
 	explicit_bzero(buf, len);
 	ereport(ERROR,
 			(errcode(ERRCODE_SYSTEM_ERROR),
-			 errmsg("could not get random bytes from entropy source \"%s\"", source->name),
+			 errmsg("could not get random bytes from entropy source \"%s\"",
+					source->name),
 			 errdetail_internal("%s", why)));
 }
 
@@ -198,20 +201,21 @@ fuuid_entropy_refill(int source)
 {
 	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
 	EntropyStats *stats = &fuuid_entropy.stats[source];
-	uint32		size;
+	uint64	   *words = fuuid_entropy.words[source];
+	uint32		size = next_fill_size(buffer);
 
 	if (!(fuuid_allowed_sources >> source & 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("entropy source \"%s\" is not allowed", fuuid_entropy_sources[source]->name),
+				 errmsg("entropy source \"%s\" is not allowed",
+						fuuid_entropy_sources[source]->name),
 				 errhint("The setting \"fast_uuid.allowed_sources\" allows: %s.",
 						 fuuid_entropy_names(fuuid_allowed_sources))));
 
-	size = next_fill_size(buffer);
-	buffer->next = buffer->end = fuuid_entropy.words[source];
-
-	fuuid_entropy_fill(fuuid_entropy_sources[source], (uint8 *) fuuid_entropy.words[source], size * sizeof(uint64));
-	buffer->end = buffer->next + size;
+	buffer->next = buffer->end = words;
+	fuuid_entropy_fill(fuuid_entropy_sources[source], (uint8 *) words,
+					   size * sizeof(uint64));
+	buffer->end += size;
 	buffer->fill_size = size;
 	stats->refills++;
 	stats->bytes += size * sizeof(uint64);

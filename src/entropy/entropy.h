@@ -30,9 +30,9 @@
 #define FUUID_ENTROPY_ALL	((UINT32_C(1) << FUUID_ENTROPY_COUNT) - 1)
 
 /*
- * A source of randomness.  Its functions never raise an error: if fill returns false,
- * *why is set to a sentence (fit for DETAIL, in static memory) with what failed and the
- * reason.
+ * A source of randomness.  Its functions never raise an error: if fill returns
+ * false, *why is a sentence, fit for DETAIL and in static memory, on what
+ * failed and the reason.
  */
 typedef struct EntropySource
 {
@@ -40,8 +40,8 @@ typedef struct EntropySource
 	bool		cryptographic;	/* fit for UUIDs that must not be guessed */
 
 	/*
-	 * Fill all len bytes, a multiple of 8, or return false; buf may then be filled in
-	 * part.  NULL if this build does not have the source.
+	 * Fill all len bytes, a multiple of 8, or return false; buf may then be
+	 * filled in part.  NULL if this build does not have the source.
 	 */
 	bool		(*fill) (uint8 *buf, size_t len, const char **why);
 	const char *absent;			/* why this build does not have it */
@@ -51,8 +51,8 @@ typedef struct EntropySource
 } EntropySource;
 
 /*
- * The state of one source's buffer.  The 64-bit words from "next" up to "end" are left to
- * be drawn.  Those before "next" have been handed out and are zero.
+ * The state of one source's buffer.  The 64-bit words from "next" up to "end"
+ * are left to be drawn; those before have been handed out and are zero.
  */
 typedef struct EntropyBuffer
 {
@@ -84,9 +84,9 @@ FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
 #undef FUUID_ENTROPY_ROW
 
 /*
- * All that a backend has buffered.  It is static, so that buffering cannot run out of
- * memory, and lies together with small members first, because a new backend pays for
- * every page of memory that it touches.
+ * All that a backend has buffered.  It is static, so that buffering cannot run
+ * out of memory, and has the small members first, because a new backend pays
+ * for every page of memory that it touches.
  */
 typedef struct EntropyState
 {
@@ -112,8 +112,10 @@ extern EntropyState fuuid_entropy;
 extern int	fuuid_entropy_default(void);
 extern int	fuuid_entropy_lookup(const char *name, size_t len);
 extern const char *fuuid_entropy_names(uint32 mask);
-extern bool fuuid_entropy_available(const EntropySource *source, const char **why);
-extern void fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len);
+extern bool fuuid_entropy_available(const EntropySource *source,
+									const char **why);
+extern void fuuid_entropy_fill(const EntropySource *source, uint8 *buf,
+							   size_t len);
 extern void fuuid_entropy_refill(int source);
 extern void fuuid_entropy_discard(void);
 
@@ -121,15 +123,17 @@ extern void fuuid_entropy_discard(void);
 extern bool fuuid_seed_check(char **newval, void **extra, GucSource source);
 extern void fuuid_seed_assign(const char *newval, void *extra);
 
-extern const char *fuuid_entropy_reason(const char *format,...) pg_attribute_printf(1, 2);
+extern const char *fuuid_entropy_reason(const char *format,...)
+			pg_attribute_printf(1, 2);
 
-#define FUUID_KERNEL_NOT_SEEDED	"The kernel's random number generator is not seeded yet."
+#define FUUID_KERNEL_NOT_SEEDED	\
+	"The kernel's random number generator is not seeded yet."
 extern bool fuuid_entropy_kernel_seeded(const char **why);
 
 /*
- * Draw 64 random bits from a source (index into fuuid_entropy_sources), and wipe them
- * from the buffer.  Raises an error, and draws nothing, if the source fails or must not
- * be used.
+ * Draw 64 random bits from a source (index into fuuid_entropy_sources), and
+ * wipe them from the buffer.  Raises an error, and draws nothing, if the
+ * source fails or must not be used.
  */
 static inline uint64
 fuuid_entropy_draw(int source)
@@ -142,7 +146,6 @@ fuuid_entropy_draw(int source)
 
 	word = *buffer->next;
 	*buffer->next++ = 0;
-
 	return word;
 }
 

@@ -1,12 +1,13 @@
 /*
  * getrandom.c
- *	  The kernel's getrandom(2): on Linux through the vDSO if the kernel offers it there
- *	  and fast_uuid.vdso is on, else by a system call; elsewhere through the C library.
+ *	  The kernel's getrandom(2): on Linux through the vDSO if the kernel offers
+ *	  it there and fast_uuid.vdso is on, else by a system call; elsewhere
+ *	  through the C library.
  *
- *	  In the vDSO a request costs no system call: the kernel's generator runs in this
- *	  process, on a state that the kernel wipes in a forked child and marks stale when
- *	  its own generator is reseeded (Linux 6.11; Documentation/ABI/stable/vdso,
- *	  vgetrandom).  glibc calls it only since 2.41, hence the direct call.
+ *	  In the vDSO the kernel's generator runs in this process, on a state that
+ *	  the kernel wipes in a forked child and marks stale when its own generator
+ *	  is reseeded (Linux 6.11; Documentation/ABI/stable/vdso, vgetrandom).
+ *	  glibc calls it only since 2.41, hence the direct call.
  */
 #include "postgres.h"
 
@@ -22,7 +23,8 @@
 #include "common/vdso_getrandom.h"
 
 #define HAVE_GETRANDOM
-#elif defined(__FreeBSD__) || defined(__NetBSD__) || defined(__DragonFly__) || defined(__sun)
+#elif defined(__FreeBSD__) || defined(__NetBSD__) || \
+	defined(__DragonFly__) || defined(__sun)
 #include <sys/random.h>
 #define HAVE_GETRANDOM
 #endif
@@ -35,10 +37,7 @@ static VdsoGetrandom vdso_getrandom;	/* NULL: not found, or not usable */
 static void *vdso_state;
 static size_t vdso_state_size;
 
-/*
- * Find the vDSO's function and map the state that it needs, once per process; a child
- * inherits both.
- */
+/* Find the function and map its state, once; a child inherits both. */
 static void
 vdso_init(void)
 {
@@ -54,7 +53,7 @@ vdso_init(void)
 	if (function == NULL)
 		return;
 
-	/* The state must not cross the end of a page, and a mapping starts at a page. */
+	/* The state must not cross a page; a mapping starts with one. */
 	if (params.state_size > (uint32) sysconf(_SC_PAGESIZE))
 		return;
 	vdso_state = mmap(NULL, params.state_size, params.mmap_prot,
@@ -67,8 +66,8 @@ vdso_init(void)
 #endif							/* __linux__ */
 
 /*
- * Make one request.  Returns the number of bytes delivered, or -1 with errno set, as
- * getrandom(2) does.  It does not wait until the kernel's generator is seeded, because no
+ * Make one request.  Returns the number of bytes delivered, or -1 with errno
+ * set.  It does not wait until the kernel's generator is seeded, because no
  * cancel request could end the wait.
  */
 static ssize_t

@@ -2,8 +2,8 @@
  * openssl.c
  *	  The random generator of OpenSSL's libcrypto, RAND_bytes(3).
  *
- *	  It notices a fork by itself, and reseeds from the kernel.  It would wait until the
- *	  kernel's generator is seeded.
+ *	  It notices a fork by itself, and reseeds from the kernel.  It would wait
+ *	  until the kernel's generator is seeded.
  */
 #include "postgres.h"
 
@@ -18,8 +18,8 @@
 #define BLOCK_SIZE	16
 
 /*
- * Return OpenSSL's newest error as a sentence.  It says what failed ("unable to
- * fetch drbg"); older ones are of the layers below ("unsupported").
+ * OpenSSL's newest error as a sentence.  It says what failed ("unable to fetch
+ * drbg"); older ones are of the layers below ("unsupported").
  */
 static const char *
 newest_error(void)
@@ -32,9 +32,7 @@ newest_error(void)
 	return fuuid_entropy_reason("OpenSSL could not generate random bytes: %s.", text);
 }
 
-/*
- * Empty OpenSSL's error queue.  ERR_clear_error() takes 150 ns even for an empty one.
- */
+/* ERR_clear_error() takes 150 ns even for an empty queue. */
 static void
 clear_errors(void)
 {
@@ -43,28 +41,29 @@ clear_errors(void)
 }
 
 /*
- * Fill len bytes, or return false.  Only whole blocks are requested, because OpenSSL
- * keeps a copy of a block that is requested in part in its memory.
+ * Fill len bytes, or return false.  Only whole blocks are requested, because
+ * OpenSSL keeps a copy of one that is requested in part.
  */
 static bool
 rand_bytes(uint8 *buf, size_t len)
 {
 	static uint8 block[BLOCK_SIZE];
-	size_t		rest = len % BLOCK_SIZE;
-	bool		filled = len == rest || RAND_bytes(buf, (int) (len - rest)) == 1;
+	int			rest = len % BLOCK_SIZE;
+	int			whole = len - rest;
+	bool		filled = whole == 0 || RAND_bytes(buf, whole) == 1;
 
 	if (filled && rest > 0)
 	{
 		filled = RAND_bytes(block, BLOCK_SIZE) == 1;
-		memcpy(buf + len - rest, block, rest);
+		memcpy(buf + whole, block, rest);
 		explicit_bzero(block, BLOCK_SIZE);
 	}
 	return filled;
 }
 
 /*
- * The error queue is emptied before the request, so that we do not report an error of
- * other code, and after it, so that the server's own use of OpenSSL does not find ours.
+ * The error queue is emptied before the request, so that we do not report an
+ * error of other code, and after it, so that the server does not find ours.
  */
 static bool
 openssl_fill(uint8 *buf, size_t len, const char **why)
@@ -83,8 +82,8 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 }
 
 /*
- * Only the library.  Which of its generators RAND_bytes uses, and who provides it, the
- * library does not say: since 3.5 a provider can deliver the bytes without one.
+ * The library does not say which of its generators RAND_bytes() uses, and
+ * since 3.5 a provider can deliver the bytes without one.
  */
 static const char *
 openssl_describe(void)

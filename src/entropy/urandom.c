@@ -23,8 +23,8 @@
 #define DEVICE "/dev/urandom"
 
 /*
- * Is this the kernel's random device, and is its generator seeded?  A plain file would
- * repeat its bytes, and /dev/zero has only zeros.  If the answer is no, *why is set.
+ * Is this the kernel's random device, and is its generator seeded?  A plain
+ * file would repeat its bytes, /dev/zero has only zeros.  If no, *why is set.
  */
 static bool
 check_device(int fd, const char **why)
@@ -51,9 +51,7 @@ check_device(int fd, const char **why)
 	return fuuid_entropy_kernel_seeded(why);
 }
 
-/*
- * Read len bytes from the open device, or return false.
- */
+/* Read len bytes from the open device, or return false. */
 static bool
 read_fully(int fd, uint8 *buf, size_t len, const char **why)
 {
@@ -67,8 +65,8 @@ read_fully(int fd, uint8 *buf, size_t len, const char **why)
 			continue;
 		if (got <= 0)
 		{
-			*why = got < 0 ? fuuid_entropy_reason("Could not read file \"%s\": %m.", DEVICE) :
-				"\"" DEVICE "\" returned no data.";
+			*why = got == 0 ? "\"" DEVICE "\" returned no data." :
+				fuuid_entropy_reason("Could not read file \"%s\": %m.", DEVICE);
 			return false;
 		}
 		buf += got;
@@ -80,13 +78,14 @@ read_fully(int fd, uint8 *buf, size_t len, const char **why)
 static bool
 urandom_fill(uint8 *buf, size_t len, const char **why)
 {
-	/*
-	 * If the backend is out of descriptors, this closes a cached file.  It must not
-	 * block, because opening a pipe in the place of the device would never end.
-	 */
-	int			fd = BasicOpenFile(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int			fd;
 	bool		filled;
 
+	/*
+	 * If the backend is out of descriptors, this closes a cached file.  To
+	 * open a pipe in the place of the device must not block.
+	 */
+	fd = BasicOpenFile(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 	{
 		*why = fuuid_entropy_reason("Could not open file \"%s\": %m.", DEVICE);

@@ -16,8 +16,8 @@ struct XorshiftGenerator
 };
 
 /*
- * A generator starts when it is first used.  If another one takes its place for
- * a while, it then continues from where it stopped.
+ * A generator starts when it is first used.  If another one takes its place
+ * for a while, it then continues from where it stopped.
  */
 static XorshiftGenerator unseeded;
 XorshiftGenerator *fuuid_seeded_generator = NULL;
@@ -31,16 +31,19 @@ start_generator(XorshiftGenerator *generator, const char **why)
 		xorshift128plus_seed(&first, generator->seed);
 	else
 	{
+		const EntropySource *kernel = &fuuid_entropy_getrandom;
+
 		/*
-		 * Ask the kernel first, which answers at once.  OpenSSL, behind PostgreSQL's
-		 * generator, would first initialize itself, and wait for the kernel's seed.
+		 * Ask the kernel first, which answers at once.  OpenSSL, behind
+		 * pg_strong_random(), would first initialize itself and wait for it.
 		 */
 		*why = "PostgreSQL could not generate strong random bytes.";
 		do
 		{
-			if ((fuuid_entropy_getrandom.fill == NULL ||
-				 !fuuid_entropy_getrandom.fill((uint8 *) &first, sizeof(first), why)) &&
-				!(fuuid_entropy_kernel_seeded(why) && pg_strong_random(&first, sizeof(first))))
+			if ((kernel->fill == NULL ||
+				 !kernel->fill((uint8 *) &first, sizeof(first), why)) &&
+				!(fuuid_entropy_kernel_seeded(why) &&
+				  pg_strong_random(&first, sizeof(first))))
 				return false;
 		} while (first.s[0] == 0 && first.s[1] == 0);
 	}
@@ -78,15 +81,14 @@ const EntropySource fuuid_entropy_xorshift = {
 	.describe = xorshift_describe,
 };
 
-/*
- * Read a seed: decimal, or hexadecimal after 0x, within 64 bits.  Else return false.
- */
+/* Read a seed: decimal, or hexadecimal after 0x, within 64 bits. */
 static bool
 parse_seed(const char *text, uint64 *seed)
 {
 	bool		hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	const char *digits = hex ? text + 2 : text;
-	size_t		len = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
+	size_t		len = strspn(digits, hex ? "0123456789abcdefABCDEF" :
+							 "0123456789");
 
 	if (len == 0 || digits[len] != '\0')
 		return false;
@@ -96,12 +98,12 @@ parse_seed(const char *text, uint64 *seed)
 }
 
 /*
- * Check hook of fast_uuid.seed.  Only SET in a session can set a seed: with one from a
- * file, a database or a role, all sessions would draw the same bits.
+ * Check hook of fast_uuid.seed.  Only SET in a session can set a seed: with
+ * one from a file, a database or a role, all sessions would draw the same
+ * bits.
  *
- * The generator of a seed is the setting's "extra".  When SET LOCAL or a function's SET
- * ends, the server gives the assign hook the earlier extra.  That generator continues
- * from where it stopped, instead of repeating its numbers.
+ * The generator is the setting's "extra".  When SET LOCAL or a function's SET
+ * ends, the assign hook gets the earlier one, which continues.
  */
 bool
 fuuid_seed_check(char **newval, void **extra, GucSource source)
@@ -118,8 +120,7 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 	}
 	if (!parse_seed(*newval, &seed))
 	{
-		GUC_check_errdetail("A seed is a decimal integer from 0 to 18446744073709551615, "
-							"or 0x followed by hexadecimal digits up to 0xffffffffffffffff.");
+		GUC_check_errdetail("A seed is a decimal integer from 0 to 18446744073709551615, or 0x followed by hexadecimal digits up to 0xffffffffffffffff.");
 		return false;
 	}
 	generator = guc_malloc(LOG, sizeof(XorshiftGenerator));

@@ -4,18 +4,18 @@
  */
 #include "postgres.h"
 
+#include "common/uuid_layout.h"
 #include "compat.h"
 #include "entropy/entropy.h"
 #include "functions/arguments.h"
 #include "mb/pg_wchar.h"
-#include "common/uuid_layout.h"
 
 /* An error quotes at most this many bytes of a text. */
 #define QUOTED_LENGTH 100
 
 /*
- * Index of the source that an argument names.  Raises an error if there is none.
- * An interval without its type arrives here too, hence the hint.
+ * Index of the source that an argument names.  Raises an error if there is
+ * none.  An interval without its type arrives here too, hence the hint.
  */
 int
 fuuid_source_by_name(Datum argument)
@@ -26,21 +26,20 @@ fuuid_source_by_name(Datum argument)
 
 	if (source < 0)
 	{
-		int			quoted = pg_mbcliplen(VARDATA_ANY(name), len, QUOTED_LENGTH);
+		const char *given = VARDATA_ANY(name);
+		int			quoted = pg_mbcliplen(given, len, QUOTED_LENGTH);
 
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized entropy source \"%.*s%s\"",
-						quoted, VARDATA_ANY(name), quoted < len ? "..." : ""),
+						quoted, given, quoted < len ? "..." : ""),
 				 errhint("The known sources are: %s. To shift the time, cast the argument to type interval.",
 						 fuuid_entropy_names(FUUID_ENTROPY_ALL))));
 	}
 	return source;
 }
 
-/*
- * Raise an error if argument n, which is called "name", is NULL.
- */
+/* Raise an error if argument n, which is called "name", is NULL. */
 void
 fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
 {
@@ -51,13 +50,13 @@ fuuid_require_argument(FunctionCallInfo fcinfo, int n, const char *name)
 }
 
 /*
- * Convert a timestamp to microseconds since 1970-01-01 UTC.  Raises an error if its
- * milliseconds do not fit in the 48 bits of a version 7 UUID (RFC 9562, section 5.7).
+ * Convert a timestamp to microseconds since 1970-01-01 UTC.  Raises an error
+ * if its milliseconds do not fit in 48 bits (RFC 9562, section 5.7).
  */
 uint64
 fuuid_unix_us(TimestampTz ts)
 {
-	/* The infinities, as the greatest and the smallest number, are out of range too. */
+	/* The infinities are the greatest and the smallest number. */
 	if (ts < -FUUID_UNIX_TO_POSTGRES_US ||
 		ts >= FUUID_UNIX_MS_END * FUUID_US_PER_MS - FUUID_UNIX_TO_POSTGRES_US)
 		ereport(ERROR,

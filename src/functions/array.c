@@ -6,19 +6,19 @@
 
 #include "catalog/pg_type.h"
 #include "clock.h"
+#include "common/uuid_layout.h"
 #include "entropy/entropy.h"
 #include "functions/arguments.h"
 #include "ordering/ordering.h"
-#include "common/uuid_layout.h"
 #include "require_session.h"
 #include "utils/array.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 
 /*
- * UUIDs per reading of the clock, if it is ahead of the order.  Each takes longer
- * than the nanosecond by which it is later than the one before, so that the last
- * one's time has passed when it is generated.
+ * UUIDs per reading of the clock, if it is ahead of the order.  Each takes
+ * longer than the nanosecond by which it is later than the one before, so that
+ * the last one's time has passed when it is generated.
  */
 #define CHUNK_VALUES 256
 
@@ -49,7 +49,8 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	if (count < 0 || count > ARRAY_VALUES_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"count\" must be between 0 and %d", ARRAY_VALUES_MAX)));
+				 errmsg("argument \"count\" must be between 0 and %d",
+						ARRAY_VALUES_MAX)));
 	if (count == 0)
 		PG_RETURN_ARRAYTYPE_P(construct_empty_array(UUIDOID));
 
@@ -78,7 +79,8 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 		ns = fuuid_ordering_reserve(ns, &count);
 		fuuid_uuid_encode_ns(next++->data, ns++, random);
 		for (; count > 1; count--)
-			fuuid_uuid_encode_ns(next++->data, ns++, fuuid_entropy_draw(source));
+			fuuid_uuid_encode_ns(next++->data, ns++,
+								 fuuid_entropy_draw(source));
 	}
 	PG_RETURN_ARRAYTYPE_P(array);
 }

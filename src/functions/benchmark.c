@@ -21,12 +21,10 @@ static const int request_sizes[] = {16, 64, 256, 1024};
 #define REQUEST_SIZE_MAX	1024
 #define MILLISECONDS_MAX	10000
 
-/* Number of requests between two readings of the clock, which costs as much as a few. */
+/* Requests between two readings of the clock, which costs as much as a few. */
 #define REQUESTS_A_BATCH	16
 
-/*
- * Return the nanoseconds per request, as a mean over this many milliseconds.
- */
+/* The nanoseconds per request, as a mean over this many milliseconds. */
 static double
 measure_requests(const EntropySource *source, size_t size, int milliseconds)
 {
@@ -49,23 +47,23 @@ measure_requests(const EntropySource *source, size_t size, int milliseconds)
 	return INSTR_TIME_GET_DOUBLE(elapsed) * 1e9 / requests;
 }
 
-/*
- * Add a row for each size of request to a source, as it is implemented now.
- */
+/* Add a row for each size of request to a source, as it is implemented now. */
 static void
-measure_source(ReturnSetInfo *result, const EntropySource *source, int milliseconds)
+measure_source(ReturnSetInfo *result, const EntropySource *source,
+			   int milliseconds)
 {
 	for (int i = 0; i < (int) lengthof(request_sizes); i++)
 	{
-		double		ns = measure_requests(source, request_sizes[i], milliseconds);
+		int			size = request_sizes[i];
+		double		ns = measure_requests(source, size, milliseconds);
 		Datum		values[5];
 		bool		nulls[5] = {false};
 
 		values[0] = CStringGetTextDatum(source->name);
 		values[1] = CStringGetTextDatum(source->describe());
-		values[2] = Int32GetDatum(request_sizes[i]);
+		values[2] = Int32GetDatum(size);
 		values[3] = Float8GetDatum(rint(ns * 10) / 10);
-		values[4] = Float8GetDatum(rint(request_sizes[i] * 1e4 / ns) / 10);
+		values[4] = Float8GetDatum(rint(size * 1e4 / ns) / 10);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 }
@@ -75,8 +73,8 @@ measure_source(ReturnSetInfo *result, const EntropySource *source, int milliseco
  *		returns table (source text, implementation text, bytes integer,
  *		ns_per_request double precision, mb_per_second double precision)
  *
- * Measure each available source, without buffering, with fast_uuid.vdso on and, if that
- * makes a difference, off.  Each row takes this many milliseconds.
+ * Measure each available source, without buffering, with fast_uuid.vdso on
+ * and, if that makes a difference, off.
  */
 Datum
 fast_uuid_benchmark(PG_FUNCTION_ARGS)
@@ -89,7 +87,8 @@ fast_uuid_benchmark(PG_FUNCTION_ARGS)
 	if (milliseconds < 1 || milliseconds > MILLISECONDS_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"milliseconds\" must be between 1 and %d", MILLISECONDS_MAX)));
+				 errmsg("argument \"milliseconds\" must be between 1 and %d",
+						MILLISECONDS_MAX)));
 
 	InitMaterializedSRF(fcinfo, 0);
 	PG_TRY();

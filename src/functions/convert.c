@@ -5,8 +5,8 @@
 #include "postgres.h"
 
 #include "common/int.h"
-#include "functions/arguments.h"
 #include "common/uuid_layout.h"
+#include "functions/arguments.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -16,7 +16,7 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_timestamp);
 PG_FUNCTION_INFO_V1(uuidv7_fast_ns);
 
 static Datum
-bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *uuid, uint64 unix_ms))
+bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *, uint64))
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
@@ -50,9 +50,9 @@ uuidv7_fast_max(PG_FUNCTION_ARGS)
  * uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
  *		returns timestamptz
  *
- * Return the time of a version 7 UUID to the millisecond, or with sub_ms to the
- * microsecond, which means something only if the generator stored it.  NULL for any other
- * version or variant.
+ * Return the time of a version 7 UUID to the millisecond, or with sub_ms to
+ * the microsecond, which means something only if the generator stored it.
+ * NULL for any other version or variant.
  */
 Datum
 uuidv7_fast_timestamp(PG_FUNCTION_ARGS)

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "clock.h"
+#include "common/uuid_layout.h"
 #include "entropy/entropy.h"
 #include "funcapi.h"
 #include "functions/arguments.h"
@@ -12,7 +13,6 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
 #include "ordering/ordering.h"
-#include "common/uuid_layout.h"
 #include "require_session.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
@@ -26,11 +26,12 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_set);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set_support);
 
 /*
- * Return the nanosecond of the next UUID in this backend's order, and in *random 64
- * random bits for it from a source (index into fuuid_entropy_sources).
+ * Return the nanosecond of the next UUID in this backend's order, and in
+ * *random 64 random bits for it from a source (index into
+ * fuuid_entropy_sources).
  *
- * The clock is read first, because meanwhile the processor gets on with what does not
- * depend on it.
+ * The clock is read first, because meanwhile the processor gets on with what
+ * does not depend on it.
  */
 static pg_attribute_always_inline uint64
 next_time_and_random(int source, uint64 *random)
@@ -45,8 +46,8 @@ next_time_and_random(int source, uint64 *random)
 }
 
 /*
- * Generate a UUID for the current time, greater than all that this backend has generated
- * for the current time before.
+ * Generate a UUID for the current time, greater than all that this backend has
+ * generated for the current time before.
  */
 static pg_attribute_always_inline Datum
 value_now(int source)
@@ -62,8 +63,8 @@ value_now(int source)
 /*
  * uuidv7_fast() returns uuid
  *
- * Generate a UUID from the source in fast_uuid.source.  This is not the next function
- * with a default argument, so that the parser and the planner have less to do.
+ * Generate a UUID from the source in fast_uuid.source.  This is not the next
+ * function with a default argument, so that the planner has less to do.
  */
 Datum
 uuidv7_fast(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -83,8 +84,8 @@ uuidv7_fast_from(PG_FUNCTION_ARGS)
 }
 
 /*
- * Encode a UUID for a given time: microseconds since 1970-01-01 UTC, and the nanoseconds
- * below them (0 to 999).
+ * Encode a UUID for a given time: microseconds since 1970-01-01 UTC, and the
+ * nanoseconds below them (0 to 999).
  */
 static Datum
 value_at(uint64 unix_us, uint32 ns, uint64 random)
@@ -99,8 +100,9 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
 /*
  * uuidv7_fast(shift interval, source text DEFAULT NULL) returns uuid
  *
- * Generate a UUID for the current time shifted by an interval, like uuidv7(shift) of
- * PostgreSQL 18.  The time before the shift is in this backend's order; the UUID is not.
+ * Generate a UUID for the current time shifted by an interval, like
+ * uuidv7(shift) of PostgreSQL 18.  The time before the shift is in this
+ * backend's order; the UUID is not.
  */
 Datum
 uuidv7_fast_shift(PG_FUNCTION_ARGS)
@@ -123,8 +125,8 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 /*
  * uuidv7_fast_at(ts timestamptz, source text DEFAULT NULL) returns uuid
  *
- * Generate a UUID for a given time, for rows that are older than their id.  The digits
- * below a microsecond are random too.  The UUID is outside this backend's order.
+ * Generate a UUID for a given time, for rows that are older than their id.
+ * The digits below a microsecond are random too.
  */
 Datum
 uuidv7_fast_at(PG_FUNCTION_ARGS)
@@ -132,12 +134,15 @@ uuidv7_fast_at(PG_FUNCTION_ARGS)
 	int			source = FUUID_GETARG_SOURCE(1);
 	uint64		unix_us;
 	uint64		random;
+	uint64		ns;
 
 	fuuid_require_session("generate UUIDs");
 	fuuid_require_argument(fcinfo, 0, "ts");
 	unix_us = fuuid_unix_us(PG_GETARG_TIMESTAMPTZ(0));
 	random = fuuid_entropy_draw(source);
-	return value_at(unix_us, (random >> FUUID_RANDOM_BITS) * FUUID_NS_PER_US >> (64 - FUUID_RANDOM_BITS), random);
+	ns = (random >> FUUID_RANDOM_BITS) * FUUID_NS_PER_US >>
+		(64 - FUUID_RANDOM_BITS);
+	return value_at(unix_us, ns, random);
 }
 
 /*
@@ -149,11 +154,12 @@ Datum
 uuidv7_fast_set(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *context;
-	int		   *source;			/* index of the source in the argument; -1: fast_uuid.source */
+	int		   *source;			/* -1: that of fast_uuid.source */
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		int			named = PG_ARGISNULL(1) ? -1 : fuuid_source_by_name(PG_GETARG_DATUM(1));
+		int			named = PG_ARGISNULL(1) ? -1 :
+			fuuid_source_by_name(PG_GETARG_DATUM(1));
 
 		fuuid_require_argument(fcinfo, 0, "count");
 		if (PG_GETARG_INT64(0) < 0)
@@ -163,7 +169,8 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 
 		context = SRF_FIRSTCALL_INIT();
 		context->max_calls = PG_GETARG_INT64(0);
-		source = MemoryContextAlloc(context->multi_call_memory_ctx, sizeof(int));
+		source = MemoryContextAlloc(context->multi_call_memory_ctx,
+									sizeof(int));
 		*source = named;
 		context->user_fctx = source;
 	}
@@ -175,9 +182,7 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 	SRF_RETURN_NEXT(context, value_now(*source >= 0 ? *source : fuuid_source));
 }
 
-/*
- * Planner support for uuidv7_fast_set: the number of rows, if it is known.
- */
+/* Planner support for uuidv7_fast_set: the number of rows, if it is known. */
 Datum
 uuidv7_fast_set_support(PG_FUNCTION_ARGS)
 {
@@ -190,12 +195,13 @@ uuidv7_fast_set_support(PG_FUNCTION_ARGS)
 
 		if (is_funcclause(rows->node))
 		{
-			List	   *args = ((FuncExpr *) rows->node)->args;
-			Node	   *count = estimate_expression_value(rows->root, linitial(args));
+			Node	   *arg = linitial(((FuncExpr *) rows->node)->args);
+			Const	   *count;
 
-			if (IsA(count, Const) && !((Const *) count)->constisnull)
+			count = (Const *) estimate_expression_value(rows->root, arg);
+			if (IsA(count, Const) && !count->constisnull)
 			{
-				rows->rows = Max(DatumGetInt64(((Const *) count)->constvalue), 0);
+				rows->rows = Max(DatumGetInt64(count->constvalue), 0);
 				result = request;
 			}
 		}

@@ -1,6 +1,7 @@
 /*
  * inspect.c
- *	  Functions for the DBA: the sources, the statistics, the reset of the order.
+ *	  Functions for the DBA: the sources, the statistics, the reset of the
+ *	  order.
  */
 #include "postgres.h"
 
@@ -45,7 +46,8 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 		bool		nulls[9] = {false};
 
 		if (available)
-			reason = allowed ? NULL : "\"fast_uuid.allowed_sources\" does not contain it.";
+			reason = allowed ? NULL :
+				"\"fast_uuid.allowed_sources\" does not contain it.";
 
 		values[0] = CStringGetTextDatum(source->name);
 		values[1] = BoolGetDatum(source->cryptographic);
@@ -65,9 +67,7 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/*
- * An interval of this many microseconds.
- */
+/* An interval of this many microseconds. */
 static Datum
 interval_of_us(int64 us)
 {
@@ -77,9 +77,7 @@ interval_of_us(int64 us)
 	return IntervalPGetDatum(interval);
 }
 
-/*
- * Add a row of fast_uuid_stats().  "stats" is NULL where there is no lead.
- */
+/* Add a row of fast_uuid_stats().  "stats" is NULL where there is no lead. */
 static void
 put_stats(ReturnSetInfo *result, const char *name, const OrderingStats *stats,
 		  int held_back_by, int64 upper_bound_us)
@@ -92,7 +90,8 @@ put_stats(ReturnSetInfo *result, const char *name, const OrderingStats *stats,
 	if (stats != NULL)
 	{
 		uint64		now_ns = fuuid_clock_read();
-		uint64		lead_ns = stats->last_ns > now_ns ? stats->last_ns - now_ns : 0;
+		uint64		lead_ns = stats->last_ns > now_ns ?
+			stats->last_ns - now_ns : 0;
 
 		values[1] = interval_of_us(lead_ns / FUUID_NS_PER_US);
 		values[2] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) /
@@ -112,8 +111,7 @@ put_stats(ReturnSetInfo *result, const char *name, const OrderingStats *stats,
  *
  * Return a row for each order.  Of a transaction that holds the watermark back
  * (see in_flight.c) only the process ID is shown, as in pg_locks;
- * pg_stat_activity decides who sees what it does.  0 stands for a prepared
- * transaction.
+ * pg_stat_activity decides who sees what it does.  0: it is prepared.
  */
 Datum
 fast_uuid_stats(PG_FUNCTION_ARGS)
@@ -139,9 +137,9 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 /*
  * fast_uuid_reset_ordering() returns void
  *
- * Forget the latest UUID of this backend, and under instance and durable order that of
- * the instance, so that the next one takes the clock's time.  Under durable order also
- * return the upper bound of this database to the clock.
+ * Forget the latest UUID of this backend, and under instance and durable order
+ * that of the instance, so that the next one takes the clock's time.  Under
+ * durable order also return the upper bound of this database to the clock.
  */
 Datum
 fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())

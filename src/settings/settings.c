@@ -31,27 +31,26 @@ static const struct config_enum_entry ordering_options[] = {
 };
 
 /*
- * Read a list of names as a set of sources.  Returns NULL or, if there are names that no
- * source has, a pointer to the last of them.  It allocates no memory and cannot fail, so
- * that the assign hook can call it as well.
+ * Read a list of names as a set of sources.  Returns NULL or, if there are
+ * names that no source has, a pointer to the last of them.  It allocates no
+ * memory and cannot fail, so that the assign hook can call it as well.
  */
 static const char *
 parse_sources(const char *list, uint32 *sources)
 {
 	const char *unknown = NULL;
-	size_t		len;
 
 	*sources = 0;
-	for (list += strspn(list, LIST_SEPARATORS); *list != '\0'; list += len + strspn(list + len, LIST_SEPARATORS))
+	while (*(list += strspn(list, LIST_SEPARATORS)) != '\0')
 	{
-		int			index;
+		size_t		len = strcspn(list, LIST_SEPARATORS);
+		int			index = fuuid_entropy_lookup(list, len);
 
-		len = strcspn(list, LIST_SEPARATORS);
-		index = fuuid_entropy_lookup(list, len);
 		if (index >= 0)
 			*sources |= UINT32_C(1) << index;
 		else
 			unknown = list;
+		list += len;
 	}
 	return unknown;
 }
@@ -65,26 +64,30 @@ allowed_valid(const char *text)
 }
 
 /*
- * Check a list of sources.  A wrong list that a session without the library has stored
- * for a role or a database is accepted, because the server would otherwise ignore it; a
- * name that no source has allows nothing.
+ * Check a list of sources.  A wrong list that a session without the library
+ * has stored for a role or a database is accepted, because the server would
+ * otherwise ignore it; a name that no source has allows nothing.
  */
 static bool
-allowed_check(char **newval, void **extra pg_attribute_unused(), GucSource source)
+allowed_check(char **newval, void **extra pg_attribute_unused(),
+			  GucSource source)
 {
 	uint32		sources;
 	const char *unknown = parse_sources(*newval, &sources);
 
-	if (unknown == NULL || (source >= PGC_S_GLOBAL && source <= PGC_S_DATABASE_USER))
+	if (unknown == NULL ||
+		(source >= PGC_S_GLOBAL && source <= PGC_S_DATABASE_USER))
 		return true;
-	GUC_check_errdetail("Unrecognized entropy source: \"%.*s\".", (int) strcspn(unknown, LIST_SEPARATORS), unknown);
-	GUC_check_errhint("Valid values are: %s.", fuuid_entropy_names(FUUID_ENTROPY_ALL));
+	GUC_check_errdetail("Unrecognized entropy source: \"%.*s\".",
+						(int) strcspn(unknown, LIST_SEPARATORS), unknown);
+	GUC_check_errhint("Valid values are: %s.",
+					  fuuid_entropy_names(FUUID_ENTROPY_ALL));
 	return false;
 }
 
 /*
- * Discard what may have been buffered from a source that is no longer allowed, so that
- * calls need to check the allowlist only when they refill.
+ * Discard what may have been buffered from a source that is no longer allowed,
+ * so that calls need to check the allowlist only when they refill.
  */
 static void
 allowed_assign(const char *newval, void *extra pg_attribute_unused())
@@ -93,18 +96,17 @@ allowed_assign(const char *newval, void *extra pg_attribute_unused())
 	fuuid_entropy_discard();
 }
 
-/*
- * What was buffered under the old size or implementation is not handed out
- * under the new one.
- */
+/* What was buffered before a change is not handed out after it. */
 static void
-buffer_size_assign(int newval pg_attribute_unused(), void *extra pg_attribute_unused())
+buffer_size_assign(int newval pg_attribute_unused(),
+				   void *extra pg_attribute_unused())
 {
 	fuuid_entropy_discard();
 }
 
 static void
-vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused())
+vdso_assign(bool newval pg_attribute_unused(),
+			void *extra pg_attribute_unused())
 {
 	fuuid_entropy_discard();
 }
@@ -112,10 +114,11 @@ vdso_assign(bool newval pg_attribute_unused(), void *extra pg_attribute_unused()
 static bool
 ordering_valid(const char *text)
 {
-	for (const struct config_enum_entry *option = ordering_options; option->name != NULL; option++)
-		if (pg_strcasecmp(option->name, text) == 0)
-			return true;
-	return false;
+	const struct config_enum_entry *option = ordering_options;
+
+	while (option->name != NULL && pg_strcasecmp(option->name, text) != 0)
+		option++;
+	return option->name != NULL;
 }
 
 /* The wider one of the two orders is in force. */
@@ -131,16 +134,17 @@ required_ordering_assign(int newval, void *extra pg_attribute_unused())
 	fuuid_ordering_scope = Max(newval, ordering);
 }
 
-/*
- * The names of the sources, as the server lists the values of a setting.
- */
+/* The names of the sources, as the server lists the values of a setting. */
 static const struct config_enum_entry *
 source_options(void)
 {
 	static struct config_enum_entry options[FUUID_ENTROPY_COUNT + 1];
 
 	for (int i = 0; i < FUUID_ENTROPY_COUNT; i++)
-		options[i] = (struct config_enum_entry) {fuuid_entropy_sources[i]->name, i, false};
+	{
+		options[i].name = fuuid_entropy_sources[i]->name;
+		options[i].val = i;
+	}
 	return options;
 }
 
@@ -149,17 +153,16 @@ define_source_settings(const char *all_sources)
 {
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Sets the entropy sources that may be used.",
-							   "A list of names. Any other source is refused, whether \"fast_uuid.source\" or an argument names it. "
-							   "This does not change \"fast_uuid.source\"; set that to an allowed source.",
+							   "A list of names. Any other source is refused, whether \"fast_uuid.source\" or an argument names it. This does not change \"fast_uuid.source\"; set that to an allowed source.",
 							   &allowed_text,
 							   all_sources,
-							   PGC_SUSET, GUC_LIST_INPUT | GUC_ALLOW_IN_PARALLEL,
+							   PGC_SUSET,
+							   GUC_LIST_INPUT | GUC_ALLOW_IN_PARALLEL,
 							   allowed_check, allowed_assign, NULL);
 
 	DefineCustomEnumVariable("fast_uuid.source",
 							 "Sets the entropy source of generated UUIDs.",
-							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. "
-							 "\"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
+							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. \"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
 							 &fuuid_source,
 							 fuuid_entropy_default(),
 							 source_options(),
@@ -168,13 +171,12 @@ define_source_settings(const char *all_sources)
 
 	DefineCustomStringVariable("fast_uuid.seed",
 							   "Sets the 64-bit seed of \"xorshift128+\".",
-							   "For reproducible test data. Anyone who knows the seed knows the "
-							   "random bits, and two sessions with the same seed draw the same bits. A seed is "
-							   "accepted only from SET, not from a file, a database or a role. "
-							   "If it is empty, the generator is seeded from strong entropy.",
+							   "For reproducible test data. Anyone who knows the seed knows the random bits, and two sessions with the same seed draw the same bits. A seed is accepted only from SET, not from a file, a database or a role. If it is empty, the generator is seeded from strong entropy.",
 							   &seed_text,
 							   "",
-							   PGC_SUSET, GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE | GUC_ALLOW_IN_PARALLEL,
+							   PGC_SUSET,
+							   GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE |
+							   GUC_ALLOW_IN_PARALLEL,
 							   fuuid_seed_check, fuuid_seed_assign, NULL);
 }
 
@@ -183,9 +185,7 @@ define_buffer_settings(void)
 {
 	DefineCustomIntVariable("fast_uuid.buffer_size",
 							"Sets the number of random bytes to fetch ahead from an entropy source.",
-							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, "
-							"and each further one is twice as large, up to this size. "
-							"0 disables the buffer, so that each UUID is a request to the source.",
+							"A UUID takes 8 bytes. The first fetch of a session is 64 bytes, and each further one is twice as large, up to this size. 0 disables the buffer, so that each UUID is a request to the source.",
 							&fuuid_buffer_size,
 							FUUID_BUFFER_SIZE_DEFAULT, 0, FUUID_BUFFER_SIZE_MAX,
 							PGC_USERSET, GUC_UNIT_BYTE | GUC_ALLOW_IN_PARALLEL,
@@ -205,8 +205,7 @@ define_ordering_settings(void)
 {
 	DefineCustomEnumVariable("fast_uuid.required_ordering",
 							 "Sets the minimum order of generated UUIDs.",
-							 "The stronger of this and \"fast_uuid.ordering\" is in force. From the weakest to the strongest, "
-							 "the values are \"session\", \"instance\" and \"durable\".",
+							 "The stronger of this and \"fast_uuid.ordering\" is in force. From the weakest to the strongest, the values are \"session\", \"instance\" and \"durable\".",
 							 &required_ordering,
 							 FUUID_ORDERING_SESSION,
 							 ordering_options,
@@ -215,10 +214,7 @@ define_ordering_settings(void)
 
 	DefineCustomEnumVariable("fast_uuid.ordering",
 							 "Sets the scope within which generated UUIDs are monotonic.",
-							 "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" "
-							 "or \"durable\"; before PostgreSQL 17 this requires fast_uuid in \"shared_preload_libraries\". "
-							 "\"durable\": in each database, also across restarts, crashes and failovers; this requires "
-							 "PostgreSQL 17 or later.",
+							 "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" or \"durable\"; before PostgreSQL 17 this requires fast_uuid in \"shared_preload_libraries\". \"durable\": in each database, also across restarts, crashes and failovers; this requires PostgreSQL 17 or later.",
 							 &ordering,
 							 FUUID_ORDERING_SESSION,
 							 ordering_options,
@@ -227,10 +223,7 @@ define_ordering_settings(void)
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
 							"Sets how far the time in new UUIDs may be ahead of the clock.",
-							"After a backward step, new UUIDs continue from the latest one. An error is raised "
-							"if they would be ahead of the clock by more than this, and by at least a "
-							"millisecond. The same limit applies to fast_uuid_observe(). -1 disables the limit, "
-							"except for fast_uuid_observe(), where it means one second.",
+							"After a backward step, new UUIDs continue from the latest one. An error is raised if they would be ahead of the clock by more than this, and by at least a millisecond. The same limit applies to fast_uuid_observe(). -1 disables the limit, except for fast_uuid_observe(), where it means one second.",
 							&fuuid_max_clock_lead,
 							-1, -1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS | GUC_ALLOW_IN_PARALLEL,
@@ -239,10 +232,10 @@ define_ordering_settings(void)
 
 /*
  * Raise an error if a setting that protects others was set before it is
- * defined.  Until then the server keeps it as an unchecked text, which any user
- * can change.  At the start of the server there is no user yet, so only a wrong
- * text is an error, which the server would drop with a warning.  A parallel
- * worker gets its leader's setting, and generates nothing.
+ * defined.  Until then the server keeps it as an unchecked text, which any
+ * user can change.  At the start of the server there is no user yet, so only a
+ * wrong text is an error, which the server would drop with a warning.  A
+ * parallel worker gets its leader's setting, and generates nothing.
  */
 static void
 require_preloaded(const char *name, bool (*valid) (const char *text))
@@ -261,9 +254,7 @@ require_preloaded(const char *name, bool (*valid) (const char *text))
 						name, GetConfigOption(name, false, false))));
 }
 
-/*
- * Define the settings.  Raises an error if one cannot be trusted (require_preloaded()).
- */
+/* Define the settings.  Raises an error if one cannot be trusted. */
 void
 fuuid_settings_init(void)
 {
@@ -272,7 +263,8 @@ fuuid_settings_init(void)
 
 	require_preloaded("fast_uuid.allowed_sources", allowed_valid);
 	require_preloaded("fast_uuid.required_ordering", ordering_valid);
-	all_sources = MemoryContextStrdup(TopMemoryContext, fuuid_entropy_names(FUUID_ENTROPY_ALL));
+	all_sources = MemoryContextStrdup(TopMemoryContext,
+									  fuuid_entropy_names(FUUID_ENTROPY_ALL));
 
 	/*
 	 * The library cannot be loaded again once it has defined a setting.  So an
