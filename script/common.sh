@@ -1,6 +1,6 @@
 # What scripts share; sourced by them.
 #
-# They work on a copy of this checkout, in one directory below /tmp that is
+# They work on a copy of this checkout, in one directory below $TMPDIR (/tmp) that is
 # removed at the end.  The server finds the extension in there, so that nothing
 # is installed beside the packages that are needed to build and run it.
 
@@ -58,7 +58,6 @@ finish()
 		end_all_below "$work"
 		rm -rf "$work"
 	fi
-	tell_of_server 2>/dev/null
 }
 trap finish EXIT
 
@@ -116,10 +115,29 @@ as_user()
 	return "$status"
 }
 
+# What the copy with its servers takes, measured and rounded up: 80 MB with one server
+megabytes=150
+temporary=$(realpath -m -- "${TMPDIR:-/tmp}")
+
+# check_place: can this checkout be copied there?  Asked before anything is installed.
+check_place()
+{
+	local unreadable other="name another directory with TMPDIR=..." free
+	unreadable=$(cd "$top" && find . \( -name .git -o -name tmp_check \) -prune -o \
+		\( ! -readable -o -type d ! -executable \) -print 2>/dev/null || true)
+	[ -z "$unreadable" ] || die "this checkout cannot be copied: the user $(id -un) may not read ${unreadable%%$'\n'*}"
+	[ -d "$temporary" ] && [ -w "$temporary" ] || die "$temporary is no directory that the user $(id -un) may write to: $other"
+	[ "$(id -u)" != 0 ] || runuser -u nobody -- test -x "$temporary" ||
+		die "the user postgres, who runs the servers, may not enter $temporary: $other"
+	[[ ,$(findmnt -no OPTIONS -T "$temporary"), != *,noexec,* ]] || die "nothing can be run in $temporary: $other"
+	free=$(df -m --output=avail "$temporary" | tail -n 1)
+	[ "$free" -ge "$megabytes" ] || die "$temporary has ${free// /} MB left, and this needs $megabytes: $other"
+}
+
 # copy_checkout DIRECTORY: without what git and earlier tests have there
 copy_checkout()
 {
-	tar -C "$top" --exclude=./.git --exclude=./tmp_check -cf - . | tar -C "$1" --no-same-owner -xf -
+	tar -C "$top" --exclude=./.git --exclude=./tmp_check --mode=u+rwX -cf - . | tar -C "$1" --no-same-owner -xf -
 }
 
 # build_copy [VARIABLE=VALUE]...: copy the checkout, build it (with these for
@@ -127,7 +145,7 @@ copy_checkout()
 build_copy()
 {
 	say "Building for PostgreSQL $version in a copy of this checkout (some seconds)"
-	work=$(mktemp -d /tmp/fast_uuid.XXXXXX)
+	work=$(mktemp -d "$temporary/fast_uuid.XXXXXX")
 	mkdir "$work/source" "$work/tmp"
 	copy_checkout "$work/source"
 	if [ "$(id -u)" = 0 ]; then

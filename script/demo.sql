@@ -35,6 +35,55 @@ INSERT INTO item (id, source, name)
 SELECT id, to_char(uuidv7_fast_timestamp(id), 'HH24:MI:SS.MS') AS time, source, name
   FROM item ORDER BY id;
 
+\echo '==> Two readers follow a table by its ids, while another session commits late'
+CREATE EXTENSION dblink;
+SELECT format('host=%s port=%s dbname=%s user=%s', split_part(current_setting('unix_socket_directories'), ',', 1),
+              current_setting('port'), current_database(), current_user) AS slow \gset
+SELECT dblink_connect('slow', :'slow') AS connected \gset
+SELECT dblink_exec('slow', $$SET fast_uuid.ordering = 'instance'$$) AS set \gset
+CREATE TEMP TABLE got (reader text, read int, id uuid, name text);
+\set last '00000000-0000-0000-0000-000000000000'
+\set ECHO queries
+SET fast_uuid.ordering = 'instance';
+CREATE TABLE event (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
+
+\echo
+\echo '--- The other session inserts a row and does not commit it yet; this one does.'
+SELECT dblink_exec('slow', 'BEGIN'),
+       dblink_exec('slow', $$INSERT INTO event (name) VALUES ('late')$$);
+INSERT INTO event (name) VALUES ('early');
+
+\echo
+\echo '--- Both readers take what is new, one of them only what is below the watermark.'
+INSERT INTO got SELECT 'without the watermark', 1, * FROM event
+ WHERE id > :'last';
+INSERT INTO got SELECT 'with the watermark', 1, * FROM event
+ WHERE id > :'last'
+   AND id < uuidv7_fast_watermark();
+
+\echo
+\echo '--- The other session commits, and each reads on after the last id that it has.'
+SELECT dblink_exec('slow', 'COMMIT') AS commit;
+\set ECHO none
+SELECT coalesce((array_agg(id ORDER BY id DESC) FILTER (WHERE reader LIKE 'without%'))[1], :'last') AS last_without,
+       coalesce((array_agg(id ORDER BY id DESC) FILTER (WHERE reader LIKE 'with the%'))[1], :'last') AS last_with
+  FROM got \gset
+\set ECHO queries
+INSERT INTO got SELECT 'without the watermark', 2, * FROM event
+ WHERE id > :'last_without';
+INSERT INTO got SELECT 'with the watermark', 2, * FROM event
+ WHERE id > :'last_with'
+   AND id < uuidv7_fast_watermark();
+\set ECHO none
+
+\echo
+\echo '==> What they have got: the row that was committed late has the smaller id'
+SELECT reader, string_agg(name, ', ' ORDER BY id) FILTER (WHERE read = 1) AS "first read",
+       string_agg(name, ', ' ORDER BY id) FILTER (WHERE read = 2) AS "second read",
+       (SELECT count(*) FROM event) - count(*) AS missed
+  FROM got GROUP BY reader ORDER BY reader DESC;
+SELECT dblink_disconnect('slow') AS disconnected \gset
+
 \echo '==> A million UUIDs from each source (some seconds)'
 CREATE TEMP TABLE result (source text, ms numeric, different bigint);
 DO $$
@@ -51,49 +100,3 @@ BEGIN
   END LOOP;
 END $$;
 SELECT source, round(ms) AS "ms for a million", different FROM result;
-
-\echo
-\echo '==> Two readers follow a table by its ids, while another session commits late'
-CREATE EXTENSION dblink;
-SELECT format('host=%s port=%s dbname=%s user=%s', split_part(current_setting('unix_socket_directories'), ',', 1),
-              current_setting('port'), current_database(), current_user) AS slow \gset
-SELECT dblink_connect('slow', :'slow') AS connected \gset
-SELECT dblink_exec('slow', $$SET fast_uuid.ordering = 'instance'$$) AS set \gset
-\set first_last '00000000-0000-0000-0000-000000000000'
-\set second_last :first_last
-\set ECHO queries
-SET fast_uuid.ordering = 'instance';
-CREATE TABLE event (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
-
-\echo
-\echo '--- The other session inserts a row and does not commit it yet; this one does.'
-SELECT dblink_exec('slow', 'BEGIN'),
-       dblink_exec('slow', $$INSERT INTO event (name) VALUES ('late')$$);
-INSERT INTO event (name) VALUES ('early');
-
-\echo
-\echo '--- The first reader takes all that is new, and remembers the greatest id.'
-SELECT id, name FROM event
- WHERE id > :'first_last' ORDER BY id;
-SELECT id AS first_last FROM event ORDER BY id DESC LIMIT 1
-\gset
-
-\echo
-\echo '--- The second reader has one condition more: there is nothing to read yet.'
-SELECT id, name FROM event
- WHERE id > :'second_last'
-   AND id < uuidv7_fast_watermark() ORDER BY id;
-
-\echo '--- The other session commits.'
-SELECT dblink_exec('slow', 'COMMIT');
-
-\echo '--- The first reader misses the late row, for ever: its id is the smaller one.'
-SELECT id, name FROM event
- WHERE id > :'first_last' ORDER BY id;
-
-\echo '--- The second reader gets both, in the order of their ids.'
-SELECT id, name FROM event
- WHERE id > :'second_last'
-   AND id < uuidv7_fast_watermark() ORDER BY id;
-\set ECHO none
-SELECT dblink_disconnect('slow') AS disconnected \gset

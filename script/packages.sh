@@ -90,29 +90,44 @@ refresh_lists()
 	reasons=$(apt_reasons)
 }
 
-# show_apt: apt-get's words as they come, without the list of all names, without a line
-# for each address that fails, or for each second that it waits.  Where nobody reads
-# them any more, an installation goes on all the same.
+# show_apt PACKAGES: how far apt-get is, in a terminal on one line, else every five
+# seconds; what it says goes to its log.  Where nobody reads this any more, an
+# installation goes on all the same.
 show_apt()
 {
-	trap '' HUP INT QUIT
-	tee -a "$apt_log" | {
-		sed -u '/^\(Ign\|Err\):/d; /^  /d
-			/^\(Reading\|Building\|Solving\|The following\|[A-Z][a-z]* packages:\|Need to get\|After this\|Download complete\)/d
-			/^(Reading database .*%$/d
-			/^Waiting for /{G; /^\(.*\)\n\1$/d; P; s/\n.*//; h; d}' ||
-			{ [ -n "$own_session" ] && cat >/dev/null; }
-	}
+	local line waiting='' fetched=0 unpacked=0 configured=0 next=$SECONDS
+	trap '' HUP INT QUIT ${own_session:+PIPE}
+	while read -r line; do
+		echo "$line" >>"$apt_log"
+		case $line in
+			Get:*) far="fetched $((++fetched))" ;;
+			Unpacking\ *) far="unpacked $((++unpacked)), configured $configured" ;;
+			Setting\ up\ *) far="unpacked $unpacked, configured $((++configured))" ;;
+			Waiting\ for\ *)
+				[ "$waiting" = "${line%%...*}" ] || { waiting=${line%%...*} && say "$waiting"; }
+				continue
+				;;
+			*) continue ;;
+		esac
+		if [ -t 1 ]; then
+			printf '\r%s of %s packages ' "$far" "$1"
+		elif [ "$SECONDS" -ge "$next" ]; then
+			echo "$far of $1 packages"
+			next=$((SECONDS + 5))
+		fi
+	done 2>/dev/null || true
+	[ ! -t 1 ] || echo
 }
 
 # Where a terminal's Ctrl-C reached dpkg, packages would stay half-configured, and
 # apt-get gives dpkg the default reaction to it.  In a session of their own they are out
 # of its reach, and the script attends to its signals when they have ended.
 own_session=''
+# undisturbed PACKAGES ARGUMENT...: of apt-get
 undisturbed()
 {
 	local own_session=yes
-	(trap : HUP INT QUIT; "$@" 2>>"$apt_log") | (show_apt)
+	(trap : HUP INT QUIT; apt_get "${@:2}" 2>>"$apt_log") | (show_apt "$1")
 }
 
 forget_archives()
@@ -124,7 +139,7 @@ forget_archives()
 # where the distribution has it
 install_packages()
 {
-	local package missing=() wanted=() unknown=() plan size disk status=0
+	local package missing=() wanted=() unknown=() plan size disk count status=0
 	for package; do
 		is_installed "${package%\?}" || missing+=("$package")
 	done
@@ -156,31 +171,34 @@ install_packages()
 	}
 	size=$(sed -n 's/^Need to get \(.*\) of archives.*/\1/p' <<<"$plan")
 	disk=$(sed -n 's/^After this operation, \(.*\) of additional disk space.*/, \1 on the disk/p' <<<"$plan")
+	count=$(($(sed -n 's/^\([0-9]*\) upgraded, \([0-9]*\) newly installed.*/\1 + \2/p' <<<"$plan")))
 	size=${size:-0 B}
 	[ "$lists" = fetched ] || [[ $size = 0\ B* ]] || no_mirror "${wanted[*]}"
 	say "Installing ${wanted[*]}, and what they need: $size to fetch$disk"
 	: >"$apt_log"
 	as_root mkdir -p "$archives/partial"
 	wanted=(install --no-install-recommends -o "Dir::Cache::archives=$archives" "${wanted[@]}")
-	apt_get "${wanted[@]}" --download-only 2>>"$apt_log" | (show_apt) || status=$?
+	apt_get "${wanted[@]}" --download-only 2>>"$apt_log" | (show_apt "$count") || status=$?
 	if [ "$status" = 0 ]; then
 		say "Unpacking and configuring; Ctrl-C is answered when that is done"
-		undisturbed apt_get "${wanted[@]}" || status=$?
+		undisturbed "$count" "${wanted[@]}" || status=$?
 	fi
 	forget_archives
 	if [ "$status" != 0 ]; then
 		end_if_signalled "$status"
 		reasons=$(apt_reasons)
 		! grep -q '^E: Failed to fetch' "$apt_log" || no_mirror "some of the packages"
-		die "apt-get could not install what is needed:
-$reasons"
+		tail -n 20 "$apt_log"
+		die "apt-get could not install what is needed; above, what it said"
 	fi
 }
 
-# The newest server that is installed; nothing where there is none.
+# The newest server that is installed, and that the extension works on; nothing where
+# there is none.
 newest_installed()
 {
-	find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | cut -d / -f 5 | sort -n | tail -n 1 || true
+	dpkg-query -W -f '${db:Status-Status} ${Package}\n' 'postgresql-[1-9]*' 2>/dev/null |
+		sed -n 's/^installed postgresql-\([0-9]*\)$/\1/p' | awk -v oldest="$oldest" '$1 >= oldest' | sort -n | tail -n 1 || true
 }
 
 # The server to work with: $PG_VERSION, else the newest that is installed, else
@@ -225,20 +243,23 @@ apt-get install postgresql-$version postgresql-server-dev-$version, from the dis
 
 # install_server PACKAGE[?]...: the server, what builds the extension for it, and
 # these; %v in a name is the server's version
-server_installed=
 install_server()
 {
+	local bare=''
+	check_place
 	command -v apt-get >/dev/null || install_packages postgresql-common
 	find_version
 	check_offered
 	if ! is_installed "postgresql-$version"; then
 		# Keep the package from creating and starting a server of its own.
-		server_installed=$version
+		bare=yes
 		as_root mkdir -p "$(dirname "$no_cluster")"
 		as_root sh -c "echo 'create_main_cluster = false' > $no_cluster"
 	fi
 	install_packages gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
 	allow_cluster
+	[ -z "$bare" ] || say "The package postgresql-$version was installed without a server of its own.  To have one:" \
+		"$([ "$(id -u)" = 0 ] || echo "sudo ")pg_createcluster --locale C.UTF-8 $version main --start"
 }
 
 # The directories are no package's, and go as well where they are empty.
@@ -247,14 +268,4 @@ allow_cluster()
 	[ -e "$no_cluster" ] || return 0
 	as_root rm -f "$no_cluster"
 	as_root rmdir -p --ignore-fail-on-non-empty "$(dirname "$no_cluster")"
-}
-
-# The package makes a server of its own only when it is first configured.
-tell_of_server()
-{
-	if [ -n "$server_installed" ] && is_installed "postgresql-$server_installed" &&
-		[ -z "$(pg_lsclusters -h 2>/dev/null | grep "^$server_installed " || true)" ]; then
-		printf '%s\n' "" "The package postgresql-$server_installed is installed, but has no server of its own yet." \
-			"To have one: $([ "$(id -u)" = 0 ] || echo "sudo ")pg_createcluster --locale C.UTF-8 $server_installed main --start"
-	fi
 }

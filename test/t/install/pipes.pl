@@ -51,7 +51,7 @@ my $commands = PostgreSQL::Test::Utils::tempdir_short();
 my $begun    = "$commands/begun";
 instead($commands, 'dpkg-query', 'exit 1');
 instead($commands, 'apt-cache',
-	'case $1 in depends) seq -f "  Depends: postgresql-17" 100000 ;; policy) seq -f "  Candidate: 17.%.0f" 9 100000 ;; esac');
+	'case $1 in depends) seq -f "  Depends: postgresql-%.0f" 17 100000 ;; policy) seq -f "  Candidate: 17.%.0f" 9 100000 ;; esac');
 instead($commands, $_, "touch $begun; exit 99") foreach qw(apt-get sudo mkdir);
 my ($status, $out, $err) = run_script($commands, {}, 'script/demo');
 ok(-e $begun, 'a long answer of apt-cache is read to its end') or diag("status $status\n$out\n$err");
