@@ -12,7 +12,7 @@ use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(connect_to run_in pause in_background follow passes verdict_on);
+our @EXPORT = qw(connect_to run_in pause in_background follow passes commit_late verdict_on);
 
 sub connect_to
 {
@@ -84,6 +84,23 @@ sub passes
 	my ($file) = @_;
 	my @passes = -e $file ? split /\n\n/, slurp_file($file) : ();
 	return @passes;
+}
+
+# Commit a statement when a reader has seen the row of one that came after it, which
+# returns its position.
+sub commit_late
+{
+	my ($node, $file, $late, $after) = @_;
+	my $session = connect_to($node, 'late');
+	run_in($session, 'BEGIN');
+	run_in($session, $late);
+	my $position = run_in(connect_to($node, 'after'), $after);
+	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		last if join('', passes($file)) =~ /$position/;
+		pause(20);
+	}
+	return run_in($session, 'COMMIT');
 }
 
 # Of what a reader has seen, in its order, against all that was committed, as keys: the

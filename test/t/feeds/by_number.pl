@@ -80,6 +80,7 @@ my @writers = map {
 	})
 } 1 .. 6;
 is(join("\n", map { $_->() } @writers), '', 'six sessions have written');
+commit_late($node, "$dir/naive", 'INSERT INTO outbox DEFAULT VALUES', 'INSERT INTO outbox DEFAULT VALUES RETURNING uuidv7_fast_ns(id)');
 append_to_file($stop, '');
 is(join("\n", map { $_->() } @readers), '', 'the readers have read on to the end');
 

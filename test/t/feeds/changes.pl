@@ -165,6 +165,9 @@ my %followed = (
 my @readers = map { follow($followed{$_}[0], $_, "$dir/$_", $stop, reader(@{ $followed{$_} }[ 1, 2 ])) } sort keys %followed;
 my @sessions = map { my $n = $_; in_background("writer $n", sub { srand($n); write_changes(connect_to($publisher, "writer $n")) }) } @writers;
 is(join("\n", map { $_->() } @sessions), '', @writers . ' sessions have written');
+
+# Whatever chance brought: the naive reader passes the version of an open transaction.
+commit_late($publisher, "$dir/item, naively", "INSERT INTO item (key, name) VALUES (-1, 'late')", 'INSERT INTO item (key) VALUES (-2) RETURNING version');
 $publisher->wait_for_catchup($_) foreach @tables;
 append_to_file($stop, '');
 is(join("\n", map { $_->() } @readers), '', 'the readers have read on to the end');
@@ -182,9 +185,11 @@ foreach my $name (sort keys %followed)
 	}
 	my %rows = map { split / /, $_, 2 } split /\n/, $node->safe_psql('postgres', "SELECT key, to_jsonb($table) FROM $table") =~ s/\|/ /gr;
 	my $deleted = $node->safe_psql('postgres', "SELECT count(*) FROM ${table}_gone");
-	my $differ = grep { ($replica{$_} // '') ne ($rows{$_} // '') } keys %{ { %replica, %rows } };
-	note "$name: ${\ scalar keys %rows} rows, $deleted tombstones, $differ keys differ";
-	$statement eq $naive ? cmp_ok($differ, '>', 0, "$name: the replica differs") : is($differ, 0, "$name: the replica equals the table");
+	my @differ = grep { ($replica{$_} // '') ne ($rows{$_} // '') } keys %{ { %replica, %rows } };
+	note "$name: ${\ scalar keys %rows} rows, $deleted tombstones, ${\ scalar @differ} keys differ";
+	$statement eq $naive
+	  ? ok(scalar(grep { $_ == -1 } @differ), "$name: the replica differs")
+	  : is("@differ", '', "$name: the replica equals the table");
 }
 
 is( $publisher->safe_psql('postgres', q{
