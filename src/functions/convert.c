@@ -72,8 +72,8 @@ uuidv7_fast_timestamp(PG_FUNCTION_ARGS)
  * uuidv7_fast_ns(id uuid) returns bigint
  *
  * Return the nanoseconds from 1970-01-01 UTC to the time of a version 7 UUID:
- * exact for those generated here, and never descending where UUIDs ascend.  NULL
- * for any other version or variant.
+ * exact for those generated here, and never descending where UUIDs ascend.
+ * NULL for any other version or variant.
  */
 Datum
 uuidv7_fast_ns(PG_FUNCTION_ARGS)
