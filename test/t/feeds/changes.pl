@@ -195,6 +195,9 @@ foreach my $name (sort keys %followed)
 is( $publisher->safe_psql('postgres', q{
 SELECT count(*) FROM (SELECT version <= lag(version) OVER (PARTITION BY incarnation ORDER BY number) AS descends FROM history) AS pairs WHERE descends}),
 	'0', 'the versions of a row ascend in the order of its updates');
+like($publisher->safe_psql('postgres', 'SET enable_seqscan = off; SET enable_sort = off; EXPLAIN (COSTS OFF) ' . $read =~ s/\$1/uuidv7_fast_min(now())/r),
+	qr/\ALimit.*Merge Append\n.*Index Cond: [^\n]*watermark.*Index Cond: [^\n]*watermark/s, 'both tables are read by index conditions, in order');
+
 my %done = map { $_ => 1 } split /\n/, slurp_file("$dir/done");
 is(join(' ', grep { !$done{$_} } sort keys %change), 'truncate', 'transactions with each way but TRUNCATE were committed');
 
