@@ -123,6 +123,14 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION uuidv7_fast_stamp() IS
 'trigger that sets a column to a new UUID of instance or durable order with each INSERT and UPDATE';
 
+CREATE FUNCTION uuidv7_fast_wait(seen bigint DEFAULT 0, timeout interval DEFAULT '1 s')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'uuidv7_fast_wait'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_fast_wait(bigint, interval) IS
+'wait until the number of ended transactions with ids of instance or durable order is another one, and return it';
+
 CREATE FUNCTION fast_uuid_observe(id uuid)
 RETURNS void
 AS 'MODULE_PATHNAME', 'fast_uuid_observe'

@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "ordering/in_flight.h"
 #include "ordering/shared.h"
+#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
@@ -62,7 +63,7 @@ keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 
 /*
  * Clear what the transaction has published: its end is visible, or it can only
- * abort.
+ * abort.  Then count that, and wake who waits for it.
  */
 static void
 clear_published(void)
@@ -75,6 +76,11 @@ clear_published(void)
 	pg_memory_barrier();
 	pg_atomic_write_u64(&my_element->first_ns, 0);
 	fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
+
+	/* In this order: see "Memory order" in shared.h. */
+	pg_atomic_fetch_add_u64(&fuuid_shared->ended, 1);
+	FUUID_TEST_POINT("waking");
+	ConditionVariableBroadcast(&fuuid_shared->ended_cv);
 }
 
 /*

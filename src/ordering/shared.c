@@ -27,28 +27,33 @@ fuuid_shared_running(uint32 watermark)
 }
 
 /*
- * A number for a new incarnation of the server, random, so that no other has it.
+ * A positive number for a new incarnation of the server, random, so that no
+ * other has it.
  */
 static int64
-random_incarnation(void)
+random_number(void)
 {
 	int64		number;
 
 	if (!pg_strong_random(&number, sizeof(number)))
 		number = GetCurrentTimestamp() << FUUID_RESET_BITS;
-	number = (number & PG_INT64_MAX) | INT64CONST(1) << 32;
-	return number - FUUID_RESETS(number);
+	return (number & PG_INT64_MAX) | INT64CONST(1) << 32;
 }
 
 static void
 init_segment(FUUID_SEGMENT_INIT_ARGS)
 {
 	SharedOrdering *ordering = segment;
+	int64		number = random_number();
 
 	memset(ordering, 0, FUUID_SHARED_SIZE);
 	pg_atomic_init_u64(&ordering->last_ns, 0);
+
+	/* Far below 2^53, up to which JSON and JavaScript have exact numbers. */
+	pg_atomic_init_u64(&ordering->ended, number >> 11);
+	ConditionVariableInit(&ordering->ended_cv);
 	FUUID_INIT_LWLOCK(&ordering->lock);
-	ordering->incarnation = random_incarnation();
+	ordering->incarnation = number - FUUID_RESETS(number);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 
 	/* Prepared transactions of an earlier incarnation may be left. */

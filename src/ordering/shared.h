@@ -9,6 +9,7 @@
 #include "miscadmin.h"
 #include "ordering/watermark.h"
 #include "port/atomics.h"
+#include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
 /*
@@ -35,6 +36,11 @@
  * first_ns becomes 0.  The watermark reads first_ns, "prepared" and the locks,
  * with full barriers in between.  So it finds among the locks what is no longer
  * in first_ns.
+ *
+ * Waking: after first_ns has become 0, "ended" is incremented, and then the list
+ * of ended_cv is looked at, under its spinlock.  Who waits enters the list, under
+ * the spinlock, and then reads "ended".  So it finds the new number, or is found.
+ * Either way it finds first_ns cleared, if it reads that afterwards.
  *
  * Joining and a reset exclude each other by "lock".  A backend leaves without
  * it: a full barrier comes before it does, and after a reset has seen that.
@@ -72,6 +78,20 @@ typedef struct SharedOrdering
 	{
 		pg_atomic_uint64 last_ns;
 		char		pad[PG_CACHE_LINE_SIZE];
+	};
+
+	/*
+	 * Number of transactions with UUIDs that have ended, from a random number on,
+	 * and those who wait for the next one.  In cache lines of their own as well.
+	 */
+	union
+	{
+		struct
+		{
+			pg_atomic_uint64 ended;
+			ConditionVariable ended_cv;
+		};
+		char		ended_pad[PG_CACHE_LINE_SIZE];
 	};
 
 	/* Protects the watermarks, and incarnation; whoever joins takes it. */

@@ -174,7 +174,8 @@ compute_watermark(uint64 *ns)
 
 /*
  * Compute a watermark, keep it, and return the greatest that is right for a
- * snapshot.  If none is, the result is 0, which no UUID is below.
+ * snapshot, if one is given.  If none is right, the result is 0, which no UUID is
+ * below.
  */
 static uint64
 find_or_compute(Snapshot snapshot)
@@ -182,13 +183,15 @@ find_or_compute(Snapshot snapshot)
 	WatermarkHistory *history = &fuuid_shared->watermarks;
 	Watermark	computed = {0};
 	TransactionId *running = describe_snapshot(&computed, compute_watermark(&computed.ns));
-	bool		right = is_right_for(&computed, running, snapshot);
-	uint64		found_ns;
+	bool		right = snapshot != NULL &&
+		is_right_for(&computed, running, snapshot);
+	uint64		found_ns = 0;
 
 	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
 
 	/* Before the oldest one is replaced. */
-	found_ns = find_watermark(history, snapshot, right ? computed.ns : 0);
+	if (snapshot != NULL)
+		found_ns = find_watermark(history, snapshot, right ? computed.ns : 0);
 	keep_watermark(history, &computed, running);
 	LWLockRelease(&fuuid_shared->lock);
 	pfree(running);
@@ -289,6 +292,25 @@ fuuid_watermark_for(Snapshot snapshot)
 	forgets_at_end = true;
 	slist_push_head(&given_list, &given->node);
 	return given->ns;
+}
+
+/*
+ * Has a snapshot of this transaction been given a watermark?
+ */
+bool
+fuuid_watermark_is_given(void)
+{
+	return !slist_is_empty(&given_list);
+}
+
+/*
+ * Compute a watermark for the statements to come: it is right for each of their
+ * snapshots, also where they cannot compute one.
+ */
+void
+fuuid_watermark_prepare(void)
+{
+	(void) find_or_compute(NULL);
 }
 
 /*

@@ -29,6 +29,8 @@ typedef struct WatermarkHistory
 } WatermarkHistory;
 
 extern uint64 fuuid_watermark_for(Snapshot snapshot);
+extern bool fuuid_watermark_is_given(void);
+extern void fuuid_watermark_prepare(void);
 extern void fuuid_watermark_forget(void);
 
 #endif							/* FUUID_WATERMARK_H */

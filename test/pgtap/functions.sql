@@ -34,6 +34,8 @@ SELECT throws_ok(call, state, message, call)
     ($$SELECT uuidv7_fast_ns('ffffffff-ffff-7fff-bfff-ffffffffffff')$$, '22008', 'time of the UUID is out of range for type bigint'),
     ($$SELECT uuidv7_fast_set(-1)$$, '22023', 'argument "count" must not be negative'),
     ($$SELECT uuidv7_fast_set(NULL)$$, '22004', 'argument "count" must not be null'),
+    ($$SELECT uuidv7_fast_wait(NULL)$$, '22004', 'argument "seen" must not be null'),
+    ($$SELECT uuidv7_fast_wait(0, NULL)$$, '22004', 'argument "timeout" must not be null'),
     ($$SELECT fast_uuid_benchmark(0)$$, '22023', 'argument "milliseconds" must be between 1 and 10000'),
     ($$SET fast_uuid.allowed_sources = 'typo'$$, '22023', 'invalid value for parameter "fast_uuid.allowed_sources": "typo"')
   ) AS cases (call, state, message);

@@ -62,13 +62,14 @@ foreach my $order (@orders)
 		[ 'postgres', 'session', $observe ], [ 'postgres', $order, 'SELECT count(*) FROM fast_uuid_stats()' ],
 		[ 'postgres', $order, 'SELECT uuidv7_fast()' ], [ 'elsewhere', 'instance', 'SELECT uuidv7_fast_array(3)' ],
 		[ 'postgres', $order, $observe ], [ 'elsewhere', 'session', 'SELECT uuidv7_fast_watermark()' ],
+		[ 'postgres', 'session', 'SELECT uuidv7_fast_wait()' ],
 		[ 'postgres', $order, 'BEGIN; SELECT uuidv7_fast(); ROLLBACK; SET fast_uuid.ordering = session; DISCARD ALL' ]);
 	my @sessions = map { my ($database, $its_order, $sql) = @$_; session($its_order, $database, split /; /, $sql) } @ways;
 	my @joined   = map { $_->query_safe('SELECT pg_backend_pid()') } @sessions[ 4 .. $#sessions ];
 	is($dba->outcome($reset), '55006', "$order: refused beside sessions that have joined");
 	my ($message, $detail, $hint) = $dba->{error} =~ /^55006 (.*)\|(.*)\|(.*)$/;
 	is($message, 'order of UUIDs is being used by other sessions', "$order: ... said");
-	like($detail, qr/^5 other sessions have /, "$order: ... how many");
+	like($detail, qr/^6 other sessions have /, "$order: ... how many");
 	is(join(' ', sort { $a <=> $b } $detail =~ /\d{2,}/g), join(' ', sort { $a <=> $b } @joined), "$order: ... and which");
 	like($hint, qr/^End these sessions/, "$order: ... and what helps");
 	$_->quit foreach @sessions[ 5 .. $#sessions ];

@@ -90,7 +90,7 @@ foreach my $preload ('', 'fast_uuid')
 		is($mistaken->{error}, '25000 cannot generate UUIDs in a parallel worker||Mark the calling function PARALLEL RESTRICTED.', "$how, $call in a worker");
 		like($mistaken->outcome("SELECT $call"), qr/^value [0-9a-f]/, "$how, $call in its leader");
 	}
-	foreach my $function ('fast_uuid_observe', 'fast_uuid_reset_ordering', 'uuidv7_fast_watermark')
+	foreach my $function ('fast_uuid_observe', 'fast_uuid_reset_ordering', 'uuidv7_fast_wait', 'uuidv7_fast_watermark')
 	{
 		my $argument = $function =~ /observe/ ? 'uuidv7_fast_min(now())' : '';
 		$mistaken->query("SELECT mistaken('$function($argument)') $plan");

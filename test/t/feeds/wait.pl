@@ -1,0 +1,213 @@
+# uuidv7_fast_wait(): what wakes it, what it refuses, how it ends early; and no reader in
+# its loop is late, whatever writers do.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use FeedWriters;
+use RawSession;
+use Watchdog;
+
+my $node = PostgreSQL::Test::Cluster->new('wait');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'fast_uuid'
+fast_uuid.ordering = 'instance'
+max_connections = 100
+max_prepared_transactions = 5
+autovacuum = off
+jit = off
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE elsewhere');
+foreach my $database ('postgres', 'elsewhere')
+{
+	$node->safe_psql($database, q{
+CREATE EXTENSION fast_uuid;
+CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
+CREATE TABLE noise (n int);
+CREATE TABLE delivered (reader text, n bigserial, id uuid, at timestamptz DEFAULT clock_timestamp())});
+}
+
+sub session
+{
+	my ($database) = @_;
+	my $session = RawSession->connect($node, user => scalar(getpwuid $>), database => $database // 'postgres');
+	$session->{pid} = $session->query_safe('SELECT pg_backend_pid()');
+	return $session;
+}
+
+my ($reader, $second, $writer, $other) = map { session() } 1 .. 4;
+my $insert = 'INSERT INTO followed DEFAULT VALUES';
+
+# Let a session wait for the end after those that it has seen.
+sub begin_wait
+{
+	my ($session, $timeout) = @_;
+	$session->{seen} = $session->query_safe('SELECT uuidv7_fast_wait()');
+	$session->send("SELECT uuidv7_fast_wait($session->{seen}, '" . ($timeout // '1 month') . "')");
+	wait_until('it waits', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $session->{pid}") eq 'Extension' });
+	return;
+}
+
+# By how many the number is another one that a wait has returned.
+sub ended
+{
+	my ($session, $name) = @_;
+	my $number = within($node, $name, sub { $session->receive });
+	return $session->{error} eq '' ? $number - $session->{seen} : $session->{error};
+}
+
+sub ended_again
+{
+	my ($session) = @_;
+	$session->query_safe('RESET statement_timeout');
+	begin_wait($session);
+	$writer->query_safe($insert);
+	return ended($session, 'again');
+}
+# What ends, and what does not, while it waits.
+my $seen = $reader->query_safe('SELECT uuidv7_fast_wait()');
+ok($seen > 0 && $seen < 2**53, 'the number is positive, and exact in JavaScript');
+is($reader->query_safe("SELECT uuidv7_fast_wait($_)"), $seen, "seen was $_: returns at once") foreach 0, -1, $seen - 1, $seen + 1;
+foreach my $timeout ('0', '-1 s', '-1 month', '1 day -1 month', $node->pg_version >= 17 ? '-infinity' : ())
+{
+	is(within($node, $timeout, sub { $reader->query_safe("SELECT uuidv7_fast_wait($seen, '$timeout')") }), $seen, "a timeout of $timeout is over at once");
+}
+is($reader->query_safe("SELECT uuidv7_fast_wait($seen, '20 ms')"), $seen, 'the timeout ends it');
+is($reader->outcome("SELECT uuidv7_fast_wait($seen, '300000 years')"), '22008', 'a timeout beyond the range of timestamps is refused');
+foreach my $timeout ('1 day', '1 month', '1 month -1 day', '100000 years', $node->pg_version >= 17 ? 'infinity' : ())
+{
+	begin_wait($reader, $timeout);
+	$writer->query_safe($insert);
+	is(ended($reader, "timeout $timeout"), 1, "a timeout of $timeout is not over");
+}
+my %ends = (
+	'a commit' => [$insert], 'a rollback' => [ 'BEGIN', $insert, 'ROLLBACK' ],
+	'an error' => ['SELECT 1 / (random() * 0)::int FROM uuidv7_fast()'],
+	'a transaction without a number' => ['SELECT uuidv7_fast()'],
+	'ids of durable order' => $node->pg_version >= 17 ? [ 'BEGIN', "SET LOCAL fast_uuid.ordering = 'durable'", $insert, 'COMMIT' ] : [$insert],
+	'a savepoint that is rolled back, and a commit' => [ 'BEGIN', 'SAVEPOINT a', $insert, 'ROLLBACK TO a', 'COMMIT' ],
+	'PREPARE TRANSACTION' => [ 'BEGIN', $insert, "PREPARE TRANSACTION 'it'" ]);
+my %no_ends = (
+	'an open transaction' => [ 'BEGIN', $insert ], 'a savepoint' => [ 'BEGIN', 'SAVEPOINT a', $insert, 'ROLLBACK TO a' ],
+	'transactions without ids' => [ 'INSERT INTO noise VALUES (1)', 'BEGIN', 'INSERT INTO noise VALUES (1)', 'ROLLBACK' ],
+	'session order' => [ 'BEGIN', "SET LOCAL fast_uuid.ordering = 'session'", $insert, 'COMMIT' ],
+	'COMMIT PREPARED' => ["COMMIT PREPARED 'it'"]);
+foreach my $what (sort keys %ends)
+{
+	begin_wait($reader);
+	$writer->query($_) foreach @{ $ends{$what} };
+	is(ended($reader, $what), 1, "wakes: $what");
+}
+foreach my $what (sort keys %no_ends)
+{
+	$seen = $reader->query_safe('SELECT uuidv7_fast_wait()');
+	$writer->query_safe($_) foreach @{ $no_ends{$what} };
+	is($reader->query_safe("SELECT uuidv7_fast_wait($seen, '0')"), $seen, "does not wake: $what");
+	$writer->query_safe('ROLLBACK');
+}
+begin_wait($reader);
+$writer->query_safe('BEGIN');
+$writer->query_safe($insert);
+$other->query_safe("SELECT pg_terminate_backend($writer->{pid})");
+is(ended($reader, 'termination'), 1, 'wakes: a session that is terminated');
+$writer = session('elsewhere');
+begin_wait($_) foreach $reader, $second;
+$writer->query_safe($insert);
+is(ended($_, 'another database'), 1, 'wakes everybody: a commit in another database') foreach $reader, $second;
+$writer->quit;
+$writer = session();
+
+# What could miss what it waits for is refused.
+my $watermark = 'SELECT uuidv7_fast_watermark()';
+my $first = $reader->query_safe('SELECT min(id::text) FROM followed');
+my @refused = (
+	[ 'has generated', $insert ], [ 'has generated', 'SELECT uuidv7_fast()' ], [ 'has called uuidv7_fast_watermark', $watermark ],
+	[ 'has called uuidv7_fast_watermark', "SELECT count(*) FROM followed WHERE id < uuidv7_fast_watermark()" ],
+	map { [ 'isolation level READ COMMITTED', "SET TRANSACTION ISOLATION LEVEL $_" ] } 'REPEATABLE READ', 'SERIALIZABLE');
+foreach my $case (@refused)
+{
+	my ($message, @statements) = @$case;
+	$reader->query_safe($_) foreach 'BEGIN', @statements;
+	$reader->query('SELECT uuidv7_fast_wait()');
+	like($reader->{error}, qr/^25001 [^|]*\Q$message\E[^|]*\|[A-Z][^|]*\.\|/, "refused after $statements[-1]");
+	$reader->query_safe('ROLLBACK');
+}
+$reader->query_safe('BEGIN');
+$reader->query_safe("INSERT INTO noise VALUES (1)");
+like($reader->query_safe('SELECT uuidv7_fast_wait()'), qr/^\d+$/, 'not in another transaction that writes');
+is($reader->query_safe($watermark) gt $first, 1, 'and the watermark comes after it');
+$reader->query_safe('COMMIT');
+is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_watermark(); COMMIT; PERFORM uuidv7_fast_wait(); END \$\$"), '', 'nor after a COMMIT in a procedure');
+
+# A transaction without ids ends between the snapshot of the statement that reads and its
+# call of the watermark; the rows that a wait has returned for are below its bound.
+foreach my $way ('committed before', 'committed during the wait')
+{
+	$writer->query_safe('SELECT pg_advisory_lock(1) IS NULL');
+	my $last = $reader->query_safe('SELECT max(id::text) FROM followed');
+	begin_wait($reader) if $way =~ /during/;
+	$writer->query_safe($insert);
+	$way =~ /during/ ? ended($reader, $way) : $reader->query_safe('SELECT uuidv7_fast_wait()');
+	$reader->send("SELECT count(*) FROM (SELECT pg_advisory_lock(1) OFFSET 0) AS waited, followed WHERE id > '$last'"
+		  . ' AND id < (SELECT uuidv7_fast_watermark() WHERE waited IS NOT NULL)');
+	wait_until('it is at work', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $reader->{pid}") eq 'advisory' });
+	$writer->query_safe('INSERT INTO noise VALUES (1)');
+	$writer->query_safe('SELECT pg_advisory_unlock(1)');
+	is($reader->receive, '1', "rows $way are read, although another transaction ends between snapshot and call");
+	$reader->query_safe('SELECT pg_advisory_unlock(1)');
+}
+
+# What ends a wait early, and that another one is still woken.
+my %early = (
+	'a cancel' => [ 'SELECT pg_cancel_backend(%d)', qr/^57014 canceling statement due to user request/ ],
+	'statement_timeout' => [ 'SELECT %d', qr/^57014 canceling statement due to statement timeout/, "SET statement_timeout = '500 ms'" ],
+	'termination' => [ 'SELECT pg_terminate_backend(%d)', qr/^57P01 terminating/ ]);
+foreach my $what (sort keys %early)
+{
+	my ($sql, $error, @settings) = @{ $early{$what} };
+	my $ended = session();
+	$ended->query_safe($_) foreach @settings;
+	begin_wait($second);
+	begin_wait($ended);
+	begin_wait($reader);
+	$other->query_safe(sprintf $sql, $ended->{pid});
+	within($node, $what, sub { $ended->receive });
+	like($ended->{error}, $error, "$what ends a wait");
+	$writer->query_safe($insert);
+	is(ended($_, $what), 1, "$what: others that wait are still woken") foreach $reader, $second;
+	is(ended_again($ended), 1, "$what: the session can wait again") if $what ne 'termination';
+	$ended->quit;
+}
+
+begin_wait($reader);
+$reader->send('SELECT 1');
+$other->query_safe("SELECT pg_cancel_backend($reader->{pid})");
+$reader->receive;
+is($reader->receive, '1', 'a session whose wait was cancelled goes on');
+is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_wait(uuidv7_fast_wait(), '1 h'); EXCEPTION WHEN query_canceled THEN PERFORM uuidv7_fast_wait(); END \$\$"
+	  =~ s/^DO/SET statement_timeout = '100 ms'; DO/r), '', 'also where a block catches that');
+$reader->query_safe('RESET statement_timeout');
+is($other->query_safe("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'Extension'"), '0', 'nobody waits any more');
+
+# A standby; and a shutdown, after which the number is another one.
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+my ($code, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT uuidv7_fast_wait()");
+like($err, qr/ERROR:  55000: cannot execute uuidv7_fast_wait\(\) during recovery\n.*HINT:  Call it on the primary/s, 'refused on a standby');
+$standby->stop;
+$seen = $reader->query_safe('SELECT uuidv7_fast_wait()');
+begin_wait($_) foreach $reader, $second;
+within($node, 'a fast shutdown', sub { $node->stop('fast') });
+$node->start;
+isnt($node->safe_psql('postgres', "SELECT uuidv7_fast_wait($seen, '1 month')"), $seen, 'a fast shutdown ends waits; what was seen before it does not count');
+$node->stop;
+done_testing();
