@@ -95,24 +95,21 @@ refresh_lists()
 # installation goes on all the same.
 show_apt()
 {
-	local line waiting='' fetched=0 unpacked=0 configured=0 next=$SECONDS
+	local line far fetched=0 unpacked=0 configured=0 next=$SECONDS
 	trap '' HUP INT QUIT ${own_session:+PIPE}
 	while read -r line; do
 		echo "$line" >>"$apt_log"
 		case $line in
-			Get:*) far="fetched $((++fetched))" ;;
-			Unpacking\ *) far="unpacked $((++unpacked)), configured $configured" ;;
-			Setting\ up\ *) far="unpacked $unpacked, configured $((++configured))" ;;
-			Waiting\ for\ *)
-				[ "$waiting" = "${line%%...*}" ] || { waiting=${line%%...*} && say "$waiting"; }
-				continue
-				;;
+			Get:*) far="fetched $((++fetched)) of $1 packages" ;;
+			Unpacking\ *) far="unpacked $((++unpacked)) of $1 packages, configured $configured" ;;
+			Setting\ up\ *) far="unpacked $unpacked of $1 packages, configured $((++configured))" ;;
+			Waiting\ for\ *) far=${line%%...*} ;;
 			*) continue ;;
 		esac
 		if [ -t 1 ]; then
-			printf '\r%s of %s packages ' "$far" "$1"
+			printf '\r\033[K%.79s' "$far"
 		elif [ "$SECONDS" -ge "$next" ]; then
-			echo "$far of $1 packages"
+			echo "$far"
 			next=$((SECONDS + 5))
 		fi
 	done 2>/dev/null || true
@@ -122,8 +119,8 @@ show_apt()
 # Where a terminal's Ctrl-C reached dpkg, packages would stay half-configured, and
 # apt-get gives dpkg the default reaction to it.  In a session of their own they are out
 # of its reach, and the script attends to its signals when they have ended.
-own_session=''
 # undisturbed PACKAGES ARGUMENT...: of apt-get
+own_session=''
 undisturbed()
 {
 	local own_session=yes
@@ -226,7 +223,7 @@ declare -A minor=([15]=15.9 [16]=16.5 [17]=17.1)
 check_offered()
 {
 	local versions found
-	is_installed "postgresql-$version" || is_offered "postgresql-$version" || refresh_lists
+	is_installed "postgresql-$version" || refresh_lists
 	found=$(apt-cache policy "postgresql-$version" | awk '/Installed: [0-9]|Candidate: [0-9]/ { print $2 }')
 	found=${found%%$'\n'*}
 	if [ -z "$found" ]; then
@@ -258,8 +255,8 @@ install_server()
 	fi
 	install_packages gcc make libssl-dev "postgresql-$version" "postgresql-server-dev-$version" "${@//%v/$version}"
 	allow_cluster
-	[ -z "$bare" ] || say "The package postgresql-$version was installed without a server of its own.  To have one:" \
-		"$([ "$(id -u)" = 0 ] || echo "sudo ")pg_createcluster --locale C.UTF-8 $version main --start"
+	[ -z "$bare" ] || say "The package postgresql-$version was installed without a server of its own.  To have one:
+$([ "$(id -u)" = 0 ] || echo "sudo ")pg_createcluster --locale C.UTF-8 $version main --start"
 }
 
 # The directories are no package's, and go as well where they are empty.

@@ -55,6 +55,7 @@ isolate()
 	unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child bash "$0" "$@" </dev/null &
 	inside=$!
 	wait "$inside" || status=$?
+	end_if_signalled "$status"
 	exit "$status"
 }
 
