@@ -115,14 +115,6 @@ LANGUAGE C STABLE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION uuidv7_fast_watermark() IS
 'bound for the calling statement, which misses no row with a smaller id of instance or durable order';
 
-CREATE FUNCTION uuidv7_fast_stamp()
-RETURNS trigger
-AS 'MODULE_PATHNAME', 'uuidv7_fast_stamp'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_fast_stamp() IS
-'trigger that sets a column to a new UUID of instance or durable order with each INSERT and UPDATE';
-
 CREATE FUNCTION uuidv7_fast_wait(seen bigint DEFAULT 0, timeout interval DEFAULT '1 s')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'uuidv7_fast_wait'
@@ -130,6 +122,14 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast_wait(bigint, interval) IS
 'wait until the number of ended transactions with ids of instance or durable order is another one, and return it';
+
+CREATE FUNCTION uuidv7_fast_stamp()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'uuidv7_fast_stamp'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_fast_stamp() IS
+'trigger that sets a column to a new UUID of instance or durable order with each INSERT and UPDATE';
 
 CREATE FUNCTION fast_uuid_observe(id uuid)
 RETURNS void

@@ -1,6 +1,6 @@
 /*
  * wait.c
- *	  The SQL-callable function that waits until a transaction has ended that has
+ *	  The SQL-callable function that waits for the end of a transaction that has
  *	  UUIDs of instance or durable order.
  */
 #include "postgres.h"
@@ -80,9 +80,9 @@ end_of_timeout(Datum timeout)
  * uuidv7_fast_wait(seen bigint DEFAULT 0, timeout interval DEFAULT '1 s')
  *		returns bigint
  *
- * Return the number of transactions with UUIDs of instance or durable order that
- * have ended.  While that is "seen", wait for the next one, until the timeout is
- * over.  The number begins anew, at random, when the server starts.
+ * Return the number of transactions with UUIDs of instance or durable order
+ * that have ended.  While that is "seen", wait for the next one, until the
+ * timeout is over.  It begins anew, at random, when the server starts.
  *
  * A row that a later statement does not read because its transaction is in
  * flight, or another one that holds the watermark back, is of one that is not
@@ -117,8 +117,8 @@ uuidv7_fast_wait(PG_FUNCTION_ARGS)
 	(void) ConditionVariableCancelSleep();
 
 	/*
-	 * After the number was read.  A statement that cannot compute a watermark of
-	 * its own must have one that the counted transactions do not hold back.
+	 * After the number was read.  A statement that cannot compute a watermark
+	 * of its own must have one that the counted transactions do not hold back.
 	 */
 	fuuid_watermark_prepare();
 	PG_RETURN_INT64((int64) ended);

@@ -106,8 +106,8 @@ reset_instance(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("order of UUIDs is being used by other sessions"),
-				 errdetail_plural("%d other session has generated or observed UUIDs in it, or asked for the watermark: process ID %s.",
-								  "%d other sessions have generated or observed UUIDs in it, or asked for the watermark: process IDs %s.",
+				 errdetail_plural("%d other session has generated, observed or waited for UUIDs in it, or asked for the watermark: process ID %s.",
+								  "%d other sessions have generated, observed or waited for UUIDs in it, or asked for the watermark: process IDs %s.",
 								  others, others, pids.data),
 				 errhint("End these sessions first.")));
 	pfree(pids.data);

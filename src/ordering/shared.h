@@ -37,10 +37,10 @@
  * with full barriers in between.  So it finds among the locks what is no longer
  * in first_ns.
  *
- * Waking: after first_ns has become 0, "ended" is incremented, and then the list
- * of ended_cv is looked at, under its spinlock.  Who waits enters the list, under
- * the spinlock, and then reads "ended".  So it finds the new number, or is found.
- * Either way it finds first_ns cleared, if it reads that afterwards.
+ * Waking: after first_ns has become 0, "ended" is incremented, and then the
+ * list of ended_cv is looked at, under its spinlock.  Who waits enters the
+ * list, under the spinlock, and then reads "ended".  So it finds the new number,
+ * or is found.  The watermark that it computes next finds first_ns cleared.
  *
  * Joining and a reset exclude each other by "lock".  A backend leaves without
  * it: a full barrier comes before it does, and after a reset has seen that.
@@ -81,8 +81,8 @@ typedef struct SharedOrdering
 	};
 
 	/*
-	 * Number of transactions with UUIDs that have ended, from a random number on,
-	 * and those who wait for the next one.  In cache lines of their own as well.
+	 * Number of transactions with UUIDs that have ended, from a random number
+	 * on, and those who wait for the next one.  In cache lines of their own.
 	 */
 	union
 	{

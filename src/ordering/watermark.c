@@ -173,9 +173,8 @@ compute_watermark(uint64 *ns)
 }
 
 /*
- * Compute a watermark, keep it, and return the greatest that is right for a
- * snapshot, if one is given.  If none is right, the result is 0, which no UUID is
- * below.
+ * Compute a watermark, and keep it.  If a snapshot is given, return the greatest
+ * that is right for it.  If none is, the result is 0, which no UUID is below.
  */
 static uint64
 find_or_compute(Snapshot snapshot)
