@@ -47,8 +47,8 @@ require_trigger_protocol(FunctionCallInfo fcinfo)
 }
 
 /*
- * The number of the column to set.  Its type must be uuid itself: constraints of
- * a domain are not checked after triggers.
+ * The number of the column to set.  Its type must be uuid itself: constraints
+ * of a domain are not checked after triggers.
  */
 static int
 stamped_column(Relation relation, const char *name)
@@ -78,15 +78,16 @@ stamped_column(Relation relation, const char *name)
 /*
  * uuidv7_fast_stamp() returns trigger
  *
- * Set a column of a new or changed row to a new UUID, as uuidv7_fast() generates
- * it.  A BEFORE trigger of an UPDATE is fired when the row is locked, so that
- * the UUIDs of a row ascend in the order of its changes.
+ * Set a column of a new or changed row to a new UUID, as uuidv7_fast()
+ * generates it.  A BEFORE trigger of an UPDATE is fired when the row is locked,
+ * so that the UUIDs of a row ascend in the order of its changes.
  */
 Datum
 uuidv7_fast_stamp(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	HeapTuple	row;
+	TupleDesc	desc;
 	int			column;
 	Datum		uuid;
 	bool		isnull = false;
@@ -94,6 +95,7 @@ uuidv7_fast_stamp(PG_FUNCTION_ARGS)
 	require_trigger_protocol(fcinfo);
 	row = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
 		trigger->tg_newtuple : trigger->tg_trigtuple;
+	desc = RelationGetDescr(trigger->tg_relation);
 	column = stamped_column(trigger->tg_relation,
 							trigger->tg_trigger->tgargs[0]);
 
@@ -106,7 +108,6 @@ uuidv7_fast_stamp(PG_FUNCTION_ARGS)
 				 errhint("Set \"fast_uuid.ordering\" to \"instance\" or \"durable\".")));
 
 	uuid = uuidv7_fast(fcinfo);
-	return PointerGetDatum(heap_modify_tuple_by_cols(row,
-													 RelationGetDescr(trigger->tg_relation),
-													 1, &column, &uuid, &isnull));
+	row = heap_modify_tuple_by_cols(row, desc, 1, &column, &uuid, &isnull);
+	return PointerGetDatum(row);
 }

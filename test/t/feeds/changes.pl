@@ -94,6 +94,7 @@ my %change = (
 	  . " WHEN MATCHED THEN UPDATE SET name = 'merge' WHEN NOT MATCHED THEN INSERT (key, name) VALUES (%n, 'merge')",
 	upsert => "INSERT INTO item (key, name) VALUES (%k, 'upsert') ON CONFLICT (key) DO UPDATE SET name = 'upserted'",
 	move => 'UPDATE moving SET part = 1 - part WHERE key BETWEEN %k AND %k + 4',
+	move_key => 'UPDATE moving SET part = 1 - part, key = %n WHERE key = %k',
 	truncate => 'TRUNCATE %t');
 
 sub change
