@@ -8,14 +8,11 @@
 
 #ifdef FUUID_TEST_POINTS
 
-/* Defined in test/modules/test_points.c, which must be loaded before this library. */
+/* In test/modules/test_points.c, which must be loaded before this library. */
 extern void fuuid_test_point(const char *name);
 #define FUUID_TEST_POINT(name) fuuid_test_point(name)
-
 #else
-
 #define FUUID_TEST_POINT(name) ((void) 0)
-
 #endif
 
 #endif							/* FUUID_TEST_POINT_H */

@@ -1,7 +1,6 @@
 /*
  * inspect.c
- *	  Functions for the DBA: the sources, the statistics, the reset of the
- *	  order.
+ *	  For the DBA: the sources, the statistics, the reset of the order.
  */
 #include "postgres.h"
 
@@ -11,10 +10,9 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "functions/arguments.h"
-#include "ordering/durable.h"
 #include "ordering/in_flight.h"
-#include "ordering/instance.h"
 #include "ordering/ordering.h"
+#include "ordering/shared.h"
 #include "require_session.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -90,8 +88,7 @@ put_stats(ReturnSetInfo *result, const char *name, const OrderingStats *stats,
 	if (stats != NULL)
 	{
 		uint64		now_ns = fuuid_clock_read();
-		uint64		lead_ns = stats->last_ns > now_ns ?
-			stats->last_ns - now_ns : 0;
+		uint64		lead_ns = Max(stats->last_ns, now_ns) - now_ns;
 
 		values[1] = interval_of_us(lead_ns / FUUID_NS_PER_US);
 		values[2] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) /
@@ -120,15 +117,20 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	OrderingStats stats;
 	int64		upper_bound_us = fuuid_durable_upper_bound();
 	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
-	bool		shared;
+	bool		shared = fuuid_shared_attach();
 
 	InitMaterializedSRF(fcinfo, 0);
 	fuuid_session_stats(&stats);
 	put_stats(result, "session", &stats, FUUID_HELD_BACK_BY_NONE, 0);
 
-	shared = fuuid_instance_stats(&stats);
-	if (shared && !RecoveryInProgress())
-		(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
+	if (shared)
+	{
+		stats.last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
+		stats.largest_clock_lead_ns =
+			pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
+		if (!RecoveryInProgress())
+			(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
+	}
 	put_stats(result, "instance", shared ? &stats : NULL, held_back_by, 0);
 	put_stats(result, "durable", NULL, FUUID_HELD_BACK_BY_NONE, upper_bound_us);
 	return (Datum) 0;

@@ -11,7 +11,6 @@
 #include "fmgr.h"
 #include "functions/arguments.h"
 #include "ordering/in_flight.h"
-#include "ordering/instance.h"
 #include "ordering/shared.h"
 #include "ordering/watermark.h"
 #include "require_session.h"
@@ -99,7 +98,7 @@ uuidv7_fast_wait(PG_FUNCTION_ARGS)
 	fuuid_require_argument(fcinfo, 0, "seen");
 	fuuid_require_argument(fcinfo, 1, "timeout");
 	require_waitable();
-	fuuid_instance_join();
+	fuuid_in_flight_join();
 	end_us = end_of_timeout(PG_GETARG_DATUM(1));
 
 	/* Where this ends by an error, the server does what cancels the sleep. */

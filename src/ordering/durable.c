@@ -2,10 +2,10 @@
  * durable.c
  *	  The order of all backends, also across restart, crash and promotion.
  *
- *	  A UUID is returned only if it is not beyond the upper bound of its database,
- *	  a time that is flushed to disk and that the next incarnation of the server
- *	  begins after.  A bound lasts for a second: half a second before it is
- *	  reached, one backend moves it ahead while the others continue.
+ *	  A UUID is returned only if it is not beyond the upper bound of its
+ *	  database, a time that is flushed to disk and that the next incarnation
+ *	  of the server begins after.  A bound lasts for a second: half a second
+ *	  before it is reached, one backend moves it ahead, while others continue.
  */
 #include "postgres.h"
 
@@ -14,8 +14,7 @@
 #include "clock.h"
 #include "compat.h"
 #include "miscadmin.h"
-#include "ordering/durable.h"
-#include "ordering/instance.h"
+#include "ordering/ordering.h"
 #include "ordering/shared.h"
 #include "ordering/upper_bound.h"
 #include "storage/latch.h"
@@ -28,18 +27,16 @@
 /* How far it is ahead of a correct clock at most, with an observed UUID. */
 #define REACH_NS	(2 * STRIDE_NS)
 
-/* How far setval() may put it ahead: after pg_upgrade it may be by REACH_NS. */
+/* How far setval() may put it ahead; pg_upgrade does by up to REACH_NS. */
 #define SETVAL_LEAD_NS	(5 * FUUID_NS_PER_S)
 
 /* The sequence in this database; InvalidOid if it has to be looked for. */
 static Oid	sequence = InvalidOid;
 
-/* Up to where this backend knows that UUIDs may be returned; 0: has not looked. */
+/* Up to here this backend knows that UUIDs may be returned; 0: not looked. */
 static uint64 covered_ns = 0;
 
-/*
- * Forget the sequence, which may have been dropped, rewritten, or created again.
- */
+/* The sequence may have been dropped, rewritten, or created again. */
 static void
 forget_sequence(Datum arg pg_attribute_unused(), Oid relation)
 {
@@ -55,18 +52,14 @@ find_sequence(void)
 {
 	static bool registered = false;
 
-	if (OidIsValid(sequence))
-		return true;
 	if (!registered)
 		CacheRegisterRelcacheCallback(forget_sequence, (Datum) 0);
 	registered = true;
-	sequence = fuuid_upper_bound_find();
+	if (!OidIsValid(sequence))
+		sequence = fuuid_upper_bound_find();
 	return OidIsValid(sequence);
 }
 
-/*
- * Raise an error if durable order is not available.
- */
 static void
 require_durable(void)
 {
@@ -110,8 +103,8 @@ write_upper_bound(UpperBound *bound, uint64 ns)
 }
 
 /*
- * Must this incarnation of the server begin after an upper bound, because another
- * one has set it, or setval(), as pg_upgrade does?
+ * Must this incarnation of the server begin after an upper bound, because
+ * another one has set it, or setval(), as pg_upgrade does?
  */
 static bool
 must_begin_after(UpperBoundValue value)
@@ -121,62 +114,45 @@ must_begin_after(UpperBoundValue value)
 }
 
 /*
- * Raise an error if setval() has set the upper bound too far ahead of the
- * clock.  Its caller need not be a superuser, and the whole instance would
- * begin after that upper bound.
- */
-static void
-require_near_clock(UpperBound *bound, UpperBoundValue value, uint64 clock_ns)
-{
-	if (value.incarnation != 0 || ns_of(value) <= clock_ns + SETVAL_LEAD_NS)
-		return;
-
-	/* Otherwise a client that does not read the message would keep the lock. */
-	fuuid_upper_bound_unlock(bound);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("upper bound of ordering \"durable\" is too far ahead of the clock"),
-			 errdetail("It was set by setval() or pg_upgrade, and is " UINT64_FORMAT " ms ahead; the limit is " UINT64_FORMAT " ms.",
-					   (ns_of(value) - clock_ns) / FUUID_NS_PER_MS,
-					   SETVAL_LEAD_NS / FUUID_NS_PER_MS),
-			 errhint("If the clock is wrong, correct it. "
-					 "To continue from the upper bound, raise \"fast_uuid.max_clock_lead\" and call fast_uuid_observe() "
-					 "with uuidv7_fast_max() of it, with ordering \"durable\" in force. "
-					 "To give up the order with UUIDs ahead of the clock, call fast_uuid_reset_ordering().")));
-}
-
-/* What move_upper_bound() has found. */
-typedef enum MoveResult
-{
-	MOVE_DONE,					/* UUIDs up to last_ns may be returned */
-	MOVE_BEGUN,					/* others are later now: reserve again */
-	MOVE_DROPPED,				/* the sequence is another one now */
-	MOVE_BUSY					/* another backend is at it */
-} MoveResult;
-
-/*
  * Learn how far UUIDs may be returned.  If the upper bound is less than half a
  * stride ahead of last_ns, first move it to a stride beyond last_ns; without
- * "wait", do nothing if another backend has the lock.
+ * "wait", leave that to another backend that is at it.  Returns false if UUIDs
+ * must be reserved again: others are later now, or the sequence is another.
  */
-static MoveResult
+static bool
 move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 {
-	uint64		clock_ns = fuuid_clock_read();	/* not with the page locked: it can fail */
+	uint64		clock_ns = fuuid_clock_read();	/* can fail: before the lock */
 	UpperBound	bound;
 	UpperBoundValue found;
 	uint64		bound_ns;
 	bool		begin_after;
 
 	if (!fuuid_upper_bound_lock(&bound, locked, wait))
-		return wait ? MOVE_DROPPED : MOVE_BUSY;
+		return !wait;
 	found = fuuid_upper_bound_read(&bound);
 	bound_ns = ns_of(found);
 	begin_after = must_begin_after(found) && bound_ns >= last_ns;
-	if (begin_after)
-		require_near_clock(&bound, found, clock_ns);
-	else if (found.incarnation != fuuid_shared->incarnation)
-		bound_ns = 0;			/* it is passed already, or from before a reset */
+	if (!begin_after && found.incarnation != fuuid_shared->incarnation)
+		bound_ns = 0;			/* passed already, or from before a reset */
+
+	/*
+	 * The caller of setval() need not be a superuser, and the whole instance
+	 * would begin after its bound.  The lock is released before each error: a
+	 * client that does not read the message would keep it.
+	 */
+	if (begin_after && found.incarnation == 0 &&
+		bound_ns > clock_ns + SETVAL_LEAD_NS)
+	{
+		fuuid_upper_bound_unlock(&bound);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("upper bound of ordering \"durable\" is too far ahead of the clock"),
+				 errdetail("It was set by setval() or pg_upgrade, and is " UINT64_FORMAT " ms ahead; the limit is " UINT64_FORMAT " ms.",
+						   (bound_ns - clock_ns) / FUUID_NS_PER_MS,
+						   SETVAL_LEAD_NS / FUUID_NS_PER_MS),
+				 errhint("If the clock is wrong, correct it. To continue from the upper bound, raise \"fast_uuid.max_clock_lead\" and call fast_uuid_observe() with uuidv7_fast_max() of it, with ordering \"durable\" in force. To give up the order with UUIDs ahead of the clock, call fast_uuid_reset_ordering().")));
+	}
 	if (Max(last_ns, bound_ns) > FUUID_CLOCK_END_NS - 1 - REACH_NS)
 	{
 		fuuid_upper_bound_unlock(&bound);
@@ -192,12 +168,12 @@ move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 	if (begin_after || bound_ns < last_ns + STRIDE_NS / 2)
 		write_upper_bound(&bound, last_ns + STRIDE_NS);
 	fuuid_upper_bound_unlock(&bound);
-	return begin_after ? MOVE_BEGUN : MOVE_DONE;
+	return !begin_after;
 }
 
 /*
- * Wait for the clock to reach the upper bound.  After a quick restart the upper bound is ahead of
- * a correct clock; wait no longer than such a clock would take.
+ * Wait for the clock to reach the upper bound.  After a quick restart that is
+ * ahead of a correct clock; wait no longer than such a clock would take.
  */
 static void
 wait_for_clock(Oid found)
@@ -208,33 +184,26 @@ wait_for_clock(Oid found)
 	{
 		UpperBoundValue value = fuuid_upper_bound_peek(found);
 		uint64		clock_ns = fuuid_clock_read();
-		uint64		lead_ns = ns_of(value) > clock_ns ? ns_of(value) - clock_ns : 0;
-		uint64		monotonic_ns = fuuid_clock_monotonic_ns();
+		uint64		lead_ns = Max(ns_of(value), clock_ns) - clock_ns;
+		uint64		now_ns = fuuid_clock_monotonic_ns();
 
 		/* Another backend has begun, or the clock has stepped backwards. */
-		if (!must_begin_after(value) || lead_ns == 0 || lead_ns > REACH_NS || monotonic_ns >= until_ns)
+		if (!must_begin_after(value) || lead_ns == 0 || lead_ns > REACH_NS ||
+			now_ns >= until_ns)
 			break;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 Min(lead_ns, until_ns - monotonic_ns) / FUUID_NS_PER_MS + 1, PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min(lead_ns, until_ns - now_ns) / FUUID_NS_PER_MS + 1,
+						 PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
 
 /*
- * Is half a stride left beyond a nanosecond?
- */
-static inline bool
-is_well_covered(uint64 last_ns)
-{
-	return last_ns + STRIDE_NS / 2 <= covered_ns;
-}
-
-/*
- * Make sure that UUIDs up to this nanosecond may be returned; move the upper
- * bound ahead if need be.  Returns false if they must be reserved again: another
- * bound was restored, the sequence was dropped, or this backend had not looked
- * when it reserved them, while others may have begun after an earlier bound.
+ * Make sure that UUIDs up to this nanosecond may be returned.  Returns false
+ * if they must be reserved again, also because this backend had not looked
+ * before it reserved them: others may have begun after an earlier bound.
  * Raises an error if durable order is not available.
  */
 static bool
@@ -244,7 +213,7 @@ try_to_cover(uint64 last_ns)
 	bool		wait = last_ns > covered_ns;
 	Oid			found;
 
-	if (is_well_covered(last_ns))
+	if (likely(last_ns + STRIDE_NS / 2 <= covered_ns))
 		return true;
 	CHECK_FOR_INTERRUPTS();
 	require_durable();
@@ -253,22 +222,10 @@ try_to_cover(uint64 last_ns)
 	found = sequence;
 	if (!looked)
 		wait_for_clock(found);
-	switch (move_upper_bound(found, last_ns, wait))
-	{
-		case MOVE_DONE:
-			return looked;
-		case MOVE_BUSY:
-			return true;		/* covered, with less than half a stride left */
-		case MOVE_BEGUN:
-		case MOVE_DROPPED:
-			break;
-	}
-	return false;
+	return move_upper_bound(found, last_ns, wait) && looked;
 }
 
-/*
- * Make sure that UUIDs up to this nanosecond may be returned.
- */
+/* Make sure that UUIDs up to this nanosecond may be returned. */
 void
 fuuid_durable_cover(uint64 last_ns)
 {
@@ -276,9 +233,7 @@ fuuid_durable_cover(uint64 last_ns)
 		;
 }
 
-/*
- * fuuid_ordering_reserve() in the order that outlives the server.
- */
+/* fuuid_ordering_reserve() in the order that outlives the server. */
 uint64
 fuuid_durable_reserve(uint64 clock_ns, uint32 *count)
 {
@@ -288,8 +243,7 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 *count)
 	if (!FUUID_DURABLE_SUPPORTED)
 		require_durable();
 	first_ns = fuuid_instance_reserve(clock_ns, count);
-	while (unlikely(!is_well_covered(fuuid_session_last_ns)) &&
-		   !try_to_cover(fuuid_session_last_ns))
+	while (!try_to_cover(fuuid_session_last_ns))
 	{
 		*count = wanted;
 		first_ns = fuuid_instance_reserve(fuuid_clock_read(), count);
@@ -307,10 +261,7 @@ fuuid_durable_upper_bound(void)
 	return find_sequence() ? fuuid_upper_bound_peek(sequence).us : 0;
 }
 
-/*
- * Forget how far UUIDs may be returned, because the instance is reset: others
- * can move the upper bound backwards.
- */
+/* After a reset of the instance others can move the upper bound backwards. */
 void
 fuuid_durable_forget(void)
 {
@@ -324,7 +275,7 @@ fuuid_durable_forget(void)
 int
 fuuid_durable_reset(StringInfo pids)
 {
-	uint64		clock_ns = fuuid_clock_read();	/* if that fails, nothing is reset */
+	uint64		clock_ns = fuuid_clock_read();	/* can fail: before the reset */
 	UpperBound	bound;
 	int			others;
 

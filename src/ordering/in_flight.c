@@ -3,17 +3,16 @@
  *	  The backends that have joined the order of the instance, and the
  *	  transactions in flight that may have its UUIDs, from which nanosecond on.
  *
- *	  Before a backend reserves the first UUID of its transaction, it "publishes"
- *	  the earliest nanosecond that the transaction's UUIDs can have, in its
- *	  element of shared memory.  It clears that after the server has made the
- *	  transaction's end visible, and after the callbacks of other libraries: one
- *	  that commits on other servers does so there.  Until then the transaction
- *	  "holds back" the watermark, which does not exceed what is published.
+ *	  Before a backend reserves the first UUID of its transaction, it
+ *	  "publishes" the earliest nanosecond that its UUIDs can have, in shared
+ *	  memory.  It clears that after the server has made the transaction's end
+ *	  visible, and after the callbacks of other libraries: one that commits on
+ *	  other servers does so there.  Until then the transaction "holds back" the
+ *	  watermark, which does not exceed what is published.
  *
  *	  A prepared transaction has no process, and outlives a restart.  It keeps
- *	  what was published as the identity of a heavyweight lock, which the server
- *	  keeps, and recovers, with the transaction, and releases after its end has
- *	  become visible.
+ *	  what was published as the identity of a heavyweight lock, which the
+ *	  server keeps, and recovers, until the transaction's end is visible.
  */
 #include "postgres.h"
 
@@ -21,6 +20,7 @@
 #include "compat.h"
 #include "miscadmin.h"
 #include "ordering/in_flight.h"
+#include "ordering/session.h"
 #include "ordering/shared.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
@@ -29,20 +29,14 @@
 #include "test_point.h"
 #include "utils/resowner.h"
 
-/* pg_locks.objsubid of our locks; those of SQL's advisory locks are 1 and 2. */
+/* pg_locks.objsubid of our locks; those of SQL's functions are 1 and 2. */
 #define LOCK_CLASS	0x7575
 
 uint64		fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
+bool		fuuid_in_flight_joined = false;
+static InFlight *my_element = NULL; /* once it has joined */
 
-/* The element of this process, once it has joined. */
-static InFlight *my_element = NULL;
-
-/* What is to become false when it leaves. */
-static bool *my_joined = NULL;
-
-/*
- * Keep what the transaction, which is about to be prepared, has published.
- */
+/* Keep what the transaction, which is about to be prepared, has published. */
 static void
 keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 {
@@ -84,9 +78,9 @@ clear_published(void)
 }
 
 /*
- * At the end of a transaction the resources that are left are released after
- * every callback of XACT_EVENT_COMMIT, ABORT and PREPARE.  Owners that belong to
- * no transaction, such as those of auxiliary processes, come by here as well.
+ * The resources of a transaction are released after every callback of
+ * XACT_EVENT_COMMIT, ABORT and PREPARE.  Owners that belong to no transaction,
+ * such as those of auxiliary processes, come by here as well.
  */
 static void
 clear_at_end(ResourceReleasePhase phase, bool isCommit pg_attribute_unused(),
@@ -109,21 +103,26 @@ leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 	/* What this backend has done to shared memory comes before. */
 	pg_memory_barrier();
 	my_element->pid = 0;
-	*my_joined = false;
+	fuuid_in_flight_joined = false;
 }
 
 /*
- * Enter this backend among those that have joined, and set *joined; it becomes
- * false when the backend leaves, as the process ends.  Returns true if the
- * instance was reset before.
+ * Join the order of the instance, before this backend does anything in it:
+ * until it ends the instance is not reset.  The caller must read the clock
+ * after this, because what it showed before a reset does not count.
+ *
+ * Raises an error if there is no shared memory.
  */
-bool
-fuuid_in_flight_join(bool *joined)
+void
+fuuid_in_flight_join(void)
 {
 	static bool registered = false;
 	uint32		number = FUUID_MY_PROC_NUMBER;
-	bool		was_reset;
 
+	if (likely(fuuid_in_flight_joined))
+		return;
+	FUUID_TEST_POINT("joining");
+	fuuid_shared_require();
 	if (number >= (uint32) MaxBackends)
 		elog(ERROR, "an auxiliary process cannot join the order of UUIDs");
 
@@ -137,45 +136,28 @@ fuuid_in_flight_join(bool *joined)
 	before_shmem_exit(leave, 0);
 
 	my_element = &fuuid_shared->in_flight[number];
-	my_joined = joined;
 	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
 	my_element->pid = MyProcPid;
-	fuuid_shared->in_flight_used = Max(fuuid_shared->in_flight_used, number + 1);
-	was_reset = FUUID_RESETS(fuuid_shared->incarnation) != 0;
+	if (fuuid_shared->in_flight_used <= number)
+		fuuid_shared->in_flight_used = number + 1;
+
+	/*
+	 * This backend may have generated under session order while the clock was
+	 * wrong.  That must not come back after the reset that mended it.
+	 */
+	if (FUUID_RESETS(fuuid_shared->incarnation) != 0)
+		fuuid_session_reset();
 	LWLockRelease(&fuuid_shared->lock);
-	*joined = true;
-	return was_reset;
+	fuuid_in_flight_joined = true;
 }
 
 /*
- * Return the number of other backends that have joined, and append their process
- * IDs to *pids, separated by commas.  The caller holds the lock, so that none
- * joins.
- */
-int
-fuuid_in_flight_others(StringInfo pids)
-{
-	int			others = 0;
-
-	for (uint32 i = 0; i < fuuid_shared->in_flight_used; i++)
-	{
-		int			pid = fuuid_shared->in_flight[i].pid;
-
-		if (pid != 0 && pid != MyProcPid)
-			appendStringInfo(pids, "%s%d", others++ > 0 ? ", " : "", pid);
-	}
-
-	/* Before what follows, as in leave(). */
-	pg_memory_barrier();
-	return others;
-}
-
-/*
- * fuuid_in_flight_publish() if nothing, or only a later nanosecond, has been
- * published.  Outside of a transaction there is nothing to hold back.
+ * Publish that this transaction may have UUIDs from first_ns on, before it
+ * reserves the first; again if that failed, and the clock stepped backwards.
+ * Outside of a transaction there is nothing to hold back.
  */
 void
-fuuid_in_flight_publish_first(uint64 first_ns)
+fuuid_in_flight_publish(uint64 first_ns)
 {
 	if (!IsTransactionState())
 		return;
@@ -187,36 +169,34 @@ fuuid_in_flight_publish_first(uint64 first_ns)
 }
 
 /*
- * Return the least of first_ns and of what the prepared transactions of this database
- * have published, which our locks hold.
+ * fuuid_in_flight_first() among prepared transactions, whose locks hold what
+ * they have published.
  */
 static uint64
 first_of_prepared(uint64 first_ns, int *held_back_by)
 {
-	uint64		prepared;
-	LockData   *locks;
+	uint64		prepared = pg_atomic_read_u64(&fuuid_shared->prepared);
 	bool		found = false;
+	LockData   *locks;
 
-	prepared = pg_atomic_read_u64(&fuuid_shared->prepared);
 	if (prepared == pg_atomic_read_u64(&fuuid_shared->prepared_ended))
 		return first_ns;
 	pg_memory_barrier();
-
 	locks = GetLockStatusData();
 	for (int i = 0; i < locks->nelements; i++)
 	{
 		const LOCKTAG *tag = &locks->locks[i].locktag;
+		uint64		ns = (uint64) tag->locktag_field2 << 32 |
+			tag->locktag_field3;
 
-		if (tag->locktag_type == LOCKTAG_ADVISORY && tag->locktag_field4 == LOCK_CLASS)
+		if (tag->locktag_type != LOCKTAG_ADVISORY ||
+			tag->locktag_field4 != LOCK_CLASS)
+			continue;
+		found = true;
+		if (ns < first_ns && tag->locktag_field1 == MyDatabaseId)
 		{
-			uint64		ns = (uint64) tag->locktag_field2 << 32 | tag->locktag_field3;
-
-			found = true;
-			if (ns < first_ns && tag->locktag_field1 == MyDatabaseId)
-			{
-				first_ns = ns;
-				*held_back_by = FUUID_HELD_BACK_BY_PREPARED;
-			}
+			first_ns = ns;
+			*held_back_by = FUUID_HELD_BACK_BY_PREPARED;
 		}
 	}
 	if (!found)
@@ -227,8 +207,8 @@ first_of_prepared(uint64 first_ns, int *held_back_by)
 /*
  * Return the earliest nanosecond that a transaction of this database has
  * published, but at most none_ns, and in *held_back_by its process ID, or a
- * FUUID_HELD_BACK_BY_ number.  Transactions of other databases do not count,
- * because they cannot insert into this one.
+ * FUUID_HELD_BACK_BY_ number.  Those of other databases do not count, because
+ * they cannot insert into this one.
  *
  * For each UUID reserved before the call, the transaction is found, or has
  * ended.  The elements are read before the locks, because PREPARE TRANSACTION

@@ -9,57 +9,31 @@
 #include "access/xact.h"
 #include "clock.h"
 #include "ordering/in_flight.h"
-#include "ordering/instance.h"
+#include "ordering/ordering.h"
 #include "ordering/shared.h"
 #include "ordering/watermark.h"
 #include "test_point.h"
 
-/* Is this backend in the order?  See fuuid_instance_join(). */
-static bool joined = false;
-
-/*
- * Join the order of the instance, before this backend does anything in it: from
- * now on until it ends the instance is not reset.  The caller must read the
- * clock after this, because what it showed before a reset does not count.
- *
- * Raises an error if there is no shared memory.
- */
-void
-fuuid_instance_join(void)
-{
-	if (likely(joined))
-		return;
-	FUUID_TEST_POINT("joining");
-	fuuid_shared_require();
-
-	/*
-	 * This backend may have generated under session order while the clock was
-	 * wrong.  That must not come back after the reset that mended it.
-	 */
-	if (fuuid_in_flight_join(&joined))
-		fuuid_session_reset();
-}
-
 /*
  * The clock seems to be behind "last", the later one of last_ns, as read, and
- * this backend's latest UUID.  Note the lead of each, and raise an error if one
- * more UUID leads too far.  This backend may have been preempted since it read
- * the clock, while others went on: only a reading that is younger than the
- * latest UUID can tell.
+ * this backend's latest UUID.  Note the lead of each, and raise an error if
+ * one more UUID leads too far.  This backend may have been preempted since it
+ * read the clock, while others went on: only a reading that is younger than
+ * the latest UUID can tell.
  */
 static void
 require_lead(uint64 instance_last, uint64 last)
 {
+	pg_atomic_uint64 *largest = &fuuid_shared->largest_clock_lead_ns;
+	uint64		noted = pg_atomic_read_u64(largest);
 	uint64		clock_ns;
 	uint64		lead;
-	uint64		largest = pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
 
 	pg_memory_barrier();
 	clock_ns = fuuid_clock_read();
-	lead = instance_last > clock_ns ? instance_last - clock_ns : 0;
-	while (largest < lead &&
-		   !pg_atomic_compare_exchange_u64(&fuuid_shared->largest_clock_lead_ns,
-										   &largest, lead))
+	lead = Max(instance_last, clock_ns) - clock_ns;
+	while (noted < lead &&
+		   !pg_atomic_compare_exchange_u64(largest, &noted, lead))
 		;
 	fuuid_session_note_lead(clock_ns);
 	if (last >= clock_ns)
@@ -75,19 +49,22 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 *count)
 {
 	uint32		wanted = *count;
 	uint64		ns;
+	uint64		first_ns;
 	uint64		seen;
 	uint64		last;
 
-	if (unlikely(!joined))
+	if (unlikely(!fuuid_in_flight_joined))
 	{
-		fuuid_instance_join();
+		fuuid_in_flight_join();
 		clock_ns = fuuid_clock_read();
 	}
 
 	seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 	do
 	{
-		fuuid_in_flight_publish(Max(seen + 1, clock_ns));
+		first_ns = Max(seen + 1, clock_ns);
+		if (unlikely(first_ns < fuuid_in_flight_published_ns))
+			fuuid_in_flight_publish(first_ns);
 		last = Max(seen, fuuid_session_last_ns);
 		ns = clock_ns;
 		*count = wanted;
@@ -120,7 +97,7 @@ fuuid_instance_advance_to(uint64 ns)
 {
 	uint64		seen = pg_atomic_read_u64(&fuuid_shared->last_ns);
 
-	Assert(joined);
+	Assert(fuuid_in_flight_joined);
 	while (seen < ns)
 		if (pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns))
 			return ns;
@@ -128,34 +105,28 @@ fuuid_instance_advance_to(uint64 ns)
 }
 
 /*
- * Get the statistics of the instance.  Returns false if there is no shared
- * memory.
- */
-bool
-fuuid_instance_stats(OrderingStats *stats)
-{
-	if (!fuuid_shared_attach())
-		return false;
-	stats->last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
-	stats->largest_clock_lead_ns =
-		pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
-	return true;
-}
-
-/*
- * Forget the latest UUID of the instance, unless other backends have joined its
- * order: then do nothing, append their process IDs to *pids, and return their
+ * Forget the latest UUID of the instance, unless other backends have joined
+ * its order: then only append their process IDs to *pids, and return their
  * number.  Nobody joins meanwhile, so nothing else has to know of resets.
  */
 int
 fuuid_instance_reset(StringInfo pids)
 {
-	int			others;
+	int			others = 0;
 
-	Assert(joined &&
+	Assert(fuuid_in_flight_joined &&
 		   fuuid_in_flight_published_ns == FUUID_NOTHING_PUBLISHED);
 	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
-	others = fuuid_in_flight_others(pids);
+	for (uint32 i = 0; i < fuuid_shared->in_flight_used; i++)
+	{
+		int			pid = fuuid_shared->in_flight[i].pid;
+
+		if (pid != 0 && pid != MyProcPid)
+			appendStringInfo(pids, "%s%d", others++ > 0 ? ", " : "", pid);
+	}
+
+	/* What those that have left did to shared memory comes before. */
+	pg_memory_barrier();
 	if (others == 0)
 	{
 		fuuid_shared->incarnation++;

@@ -6,39 +6,32 @@
 
 #include "clock.h"
 #include "miscadmin.h"
-#include "ordering/durable.h"
 #include "ordering/in_flight.h"
-#include "ordering/instance.h"
 #include "ordering/ordering.h"
 
 int			fuuid_ordering_scope = FUUID_ORDERING_SESSION;
 
-/* How far an observed UUID may be ahead of the clock if no setting limits that. */
+/* How far an observed UUID may be ahead of the clock if no setting says so. */
 #define DEFAULT_LEAD_LIMIT_NS	FUUID_NS_PER_S
 
 /*
- * fuuid_ordering_reserve() under a wider order than session order.
+ * Make all further UUIDs later than this nanosecond: those of this backend,
+ * and under a wider order those of all.  Raises an error, and leaves the order
+ * as it is, if that is too far ahead of the clock, or if the order in force is
+ * not available.
  */
-uint64
-fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 *count)
+void
+fuuid_ordering_advance_past(uint64 ns)
 {
-	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
-		return fuuid_durable_reserve(clock_ns, count);
-	return fuuid_instance_reserve(clock_ns, count);
-}
-
-/*
- * Raise an error if an observed UUID of this nanosecond is too far ahead of the
- * clock.
- */
-static void
-require_observable(uint64 ns)
-{
-	uint64		clock_ns = fuuid_clock_read();
-	uint64		lead = ns > clock_ns ? ns - clock_ns : 0;
 	uint64		limit = fuuid_max_clock_lead < 0 ? DEFAULT_LEAD_LIMIT_NS :
 		fuuid_max_clock_lead * FUUID_NS_PER_MS;
+	uint64		clock_ns;
+	uint64		lead;
 
+	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
+		fuuid_in_flight_join();
+	clock_ns = fuuid_clock_read();
+	lead = Max(ns, clock_ns) - clock_ns;
 	if (lead >= FUUID_SMALL_LEAD_NS && lead > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -46,20 +39,6 @@ require_observable(uint64 ns)
 				 errdetail("It is ahead by " UINT64_FORMAT " ms; the limit is " UINT64_FORMAT " ms.",
 						   lead / FUUID_NS_PER_MS, limit / FUUID_NS_PER_MS),
 				 errhint("If the UUID is valid, correct the clock or increase \"fast_uuid.max_clock_lead\".")));
-}
-
-/*
- * Make all further UUIDs later than this nanosecond: those of this backend, and
- * under a wider order those of all.  Raises an error, and leaves the order as it
- * is, if that is too far ahead of the clock, or if the order in force is not
- * available.
- */
-void
-fuuid_ordering_advance_past(uint64 ns)
-{
-	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
-		fuuid_instance_join();
-	require_observable(ns);
 	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
 		fuuid_durable_cover(ns);
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
@@ -68,26 +47,25 @@ fuuid_ordering_advance_past(uint64 ns)
 }
 
 /*
- * Forget the latest UUID of the instance, for all.  Raises an error, and leaves
- * the order as it is, if this transaction has UUIDs of it, or if another backend
- * has joined it.
+ * Forget the latest UUID of the instance, for all.  Raises an error, and
+ * leaves the order as it is, if this transaction has UUIDs of it, or if
+ * another backend has joined it.
  */
 static void
 reset_instance(void)
 {
 	StringInfoData pids;
-	int			others = 0;
+	int			others;
 
-	fuuid_instance_join();
+	fuuid_in_flight_join();
 	if (fuuid_in_flight_published_ns != FUUID_NOTHING_PUBLISHED)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot reset the order of UUIDs in a transaction that has generated some"),
 				 errhint("End the transaction first.")));
 
-	/* Backends that are about to exit get some seconds, as in DROP DATABASE. */
 	initStringInfo(&pids);
-	for (int tries = 0; tries < 50; tries++)
+	for (int tries = 1;; tries++)
 	{
 		resetStringInfo(&pids);
 		if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
@@ -98,19 +76,20 @@ reset_instance(void)
 			fuuid_durable_forget();
 		}
 		if (others == 0)
-			break;
+			return;
+
+		/* Backends that are about to exit get time, as in DROP DATABASE. */
+		if (tries == 50)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("order of UUIDs is being used by other sessions"),
+					 errdetail_plural("%d other session has generated, observed or waited for UUIDs in it, or asked for the watermark: process ID %s.",
+									  "%d other sessions have generated, observed or waited for UUIDs in it, or asked for the watermark: process IDs %s.",
+									  others, others, pids.data),
+					 errhint("End these sessions first.")));
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(100 * 1000L);
 	}
-	if (others > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("order of UUIDs is being used by other sessions"),
-				 errdetail_plural("%d other session has generated, observed or waited for UUIDs in it, or asked for the watermark: process ID %s.",
-								  "%d other sessions have generated, observed or waited for UUIDs in it, or asked for the watermark: process IDs %s.",
-								  others, others, pids.data),
-				 errhint("End these sessions first.")));
-	pfree(pids.data);
 }
 
 /*

@@ -1,10 +1,11 @@
 /*
  * ordering.h
- *	  The order of UUIDs: which one is in force, and the way to it.
+ *	  The orders of UUIDs, and which one is in force.
  */
 #ifndef FUUID_ORDERING_H
 #define FUUID_ORDERING_H
 
+#include "lib/stringinfo.h"
 #include "ordering/session.h"
 
 /* Scopes of the order, as in fast_uuid.ordering, from narrow to wide. */
@@ -15,30 +16,38 @@ typedef enum OrderingScope
 	FUUID_ORDERING_DURABLE
 } OrderingScope;
 
-/*
- * The scope in force, an OrderingScope: the wider one of fast_uuid.ordering and
- * fast_uuid.required_ordering.
- */
+/* The wider one of fast_uuid.ordering and fast_uuid.required_ordering. */
 extern int	fuuid_ordering_scope;
 
-extern uint64 fuuid_ordering_reserve_shared(uint64 clock_ns, uint32 *count);
 extern void fuuid_ordering_advance_past(uint64 ns);
 extern void fuuid_ordering_reset(void);
 
+extern uint64 fuuid_instance_reserve(uint64 clock_ns, uint32 *count);
+extern uint64 fuuid_instance_advance_to(uint64 ns);
+extern int	fuuid_instance_reset(StringInfo pids);
+
+extern uint64 fuuid_durable_reserve(uint64 clock_ns, uint32 *count);
+extern void fuuid_durable_cover(uint64 last_ns);
+extern int64 fuuid_durable_upper_bound(void);
+extern void fuuid_durable_forget(void);
+extern int	fuuid_durable_reset(StringInfo pids);
+
 /*
- * Return the nanosecond of the next UUID, and reserve *count nanoseconds from it
- * on, at most as many as the caller uses at once.  It is the clock's time or, if
- * the clock is not ahead of the latest UUID, the nanosecond after that; then
- * only this one is reserved, and *count becomes 1.  Any call takes longer than a
- * nanosecond, so speed never makes the time in UUIDs lead the clock (RFC 9562,
- * section 6.2).  Raises an error if a limit forbids the lead.
+ * Return the nanosecond of the next UUID, and reserve *count nanoseconds from
+ * it on, at most as many as the caller uses at once.  It is the clock's time
+ * or, if the clock is not ahead of the latest UUID, the nanosecond after that;
+ * then only this one is reserved, and *count becomes 1.  Any call takes longer
+ * than a nanosecond, so speed never makes the time in UUIDs lead the clock
+ * (RFC 9562, section 6.2).  Raises an error if a limit forbids the lead.
  */
 static inline uint64
 fuuid_ordering_reserve(uint64 clock_ns, uint32 *count)
 {
 	if (likely(fuuid_ordering_scope == FUUID_ORDERING_SESSION))
 		return fuuid_session_reserve(clock_ns, count);
-	return fuuid_ordering_reserve_shared(clock_ns, count);
+	if (fuuid_ordering_scope == FUUID_ORDERING_INSTANCE)
+		return fuuid_instance_reserve(clock_ns, count);
+	return fuuid_durable_reserve(clock_ns, count);
 }
 
 #endif							/* FUUID_ORDERING_H */

@@ -11,14 +11,13 @@ uint64		fuuid_session_last_ns = 0;
 
 static uint64 largest_clock_lead_ns = 0;
 
-/*
- * Note how far the latest UUID is ahead of this reading of the clock.
- */
+/* Note how far the latest UUID is ahead of this reading of the clock. */
 void
 fuuid_session_note_lead(uint64 clock_ns)
 {
 	if (fuuid_session_last_ns > clock_ns)
-		largest_clock_lead_ns = Max(largest_clock_lead_ns, fuuid_session_last_ns - clock_ns);
+		largest_clock_lead_ns = Max(largest_clock_lead_ns,
+									fuuid_session_last_ns - clock_ns);
 }
 
 /*
@@ -41,7 +40,7 @@ fuuid_session_stats(OrderingStats *stats)
 }
 
 /*
- * Forget the latest UUID: the next one takes the clock's time, whatever that is.
+ * Forget the latest UUID: the next one takes the clock's time, whatever it is.
  */
 void
 fuuid_session_reset(void)

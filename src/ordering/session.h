@@ -10,14 +10,13 @@
 /* The statistics of one scope, for fast_uuid_stats(). */
 typedef struct OrderingStats
 {
-	uint64		last_ns;		/* of the latest UUID; if there is none, near 1970 */
-	uint64		largest_clock_lead_ns;	/* that a call has found since a reset */
+	uint64		last_ns;		/* of the latest UUID; if none, near 1970 */
+	uint64		largest_clock_lead_ns;	/* found by a call since a reset */
 } OrderingStats;
 
 /*
  * Nanosecond (since 1970-01-01 UTC) of the latest UUID that this backend has
- * generated or observed, under any order; 0 if there is none, or if a reset has
- * discarded it.
+ * generated or observed, under any order; 0: none since a reset.
  */
 extern uint64 fuuid_session_last_ns;
 
@@ -26,9 +25,7 @@ extern void fuuid_session_note_lead(uint64 clock_ns);
 extern void fuuid_session_stats(OrderingStats *stats);
 extern void fuuid_session_reset(void);
 
-/*
- * fuuid_ordering_reserve() in the order of this backend alone.
- */
+/* fuuid_ordering_reserve() in the order of this backend alone. */
 static inline uint64
 fuuid_session_reserve(uint64 clock_ns, uint32 *count)
 {

@@ -16,9 +16,7 @@
 
 SharedOrdering *fuuid_shared = NULL;
 
-/*
- * The transactions that were running for the snapshot of the watermark at this index.
- */
+/* The transactions that were running for the watermark at this index. */
 TransactionId *
 fuuid_shared_running(uint32 watermark)
 {
@@ -26,10 +24,7 @@ fuuid_shared_running(uint32 watermark)
 		watermark * FUUID_MAX_RUNNING;
 }
 
-/*
- * A positive number for a new incarnation of the server, random, so that no
- * other has it.
- */
+/* A positive number for a new incarnation, random, so that no other has it. */
 static int64
 random_number(void)
 {
@@ -67,9 +62,9 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
 
 /*
- * The layout with which the segment was created.  It has a segment of its own, whose own
- * layout never changes, because both stay until the server ends, while a backend may load
- * a newer library.
+ * The layout with which the segment was created.  It has a segment of its own,
+ * whose own layout never changes, because both stay until the server ends,
+ * while a backend may load a newer library.
  */
 #define LAYOUT_SEGMENT_NAME "fast_uuid layout"
 #define LAYOUT_MAGIC		0x66757569
@@ -84,51 +79,13 @@ typedef struct SharedLayout
 static void
 init_layout(FUUID_SEGMENT_INIT_ARGS)
 {
-	*(SharedLayout *) segment = (SharedLayout) {LAYOUT_MAGIC, FUUID_SHARED_LAYOUT, FUUID_SHARED_SIZE};
+	SharedLayout *layout = segment;
+
+	layout->magic = LAYOUT_MAGIC;
+	layout->number = FUUID_SHARED_LAYOUT;
+	layout->size = FUUID_SHARED_SIZE;
 }
-
-/*
- * Raise an error if another version of the library has created the segment with another
- * layout.  A second segment would split the order in two.
- */
-static void
-require_layout(void)
-{
-	bool		found;
-	const SharedLayout *made = FUUID_GET_NAMED_SEGMENT(LAYOUT_SEGMENT_NAME, sizeof(SharedLayout), init_layout, &found);
-
-	if (made->magic != LAYOUT_MAGIC || made->number != FUUID_SHARED_LAYOUT || made->size != FUUID_SHARED_SIZE)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shared memory of fast_uuid is that of another version of the library"),
-				 errhint("Restart the server.")));
-}
-
-void
-fuuid_shared_init(void)
-{
-	/* The segment is created, or found, when it is first needed. */
-}
-
-/*
- * Attach to shared memory.  Returns false if there is none.
- */
-bool
-fuuid_shared_attach(void)
-{
-	bool		found;
-
-	if (fuuid_shared == NULL)
-	{
-		require_layout();
-		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE, init_segment, &found);
-		FUUID_NAME_LWLOCK(&fuuid_shared->lock);
-	}
-	return true;
-}
-
 #else
-
 static shmem_request_hook_type next_shmem_request_hook = NULL;
 static shmem_startup_hook_type next_shmem_startup_hook = NULL;
 
@@ -155,31 +112,54 @@ start_segment(void)
 	FUUID_NAME_LWLOCK(&fuuid_shared->lock);
 	LWLockRelease(AddinShmemInitLock);
 }
+#endif							/* FUUID_HAVE_NAMED_SEGMENTS */
 
-/*
- * Before 17, shared memory must be requested when the server starts.
- */
+/* Before 17, shared memory must be requested when the server starts. */
 void
 fuuid_shared_init(void)
 {
+#ifndef FUUID_HAVE_NAMED_SEGMENTS
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 	next_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_segment;
 	next_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = start_segment;
+#endif
 }
 
+/*
+ * Attach to shared memory.  Returns false if there is none.  Raises an error
+ * if another version of the library has created it with another layout: a
+ * second segment would split the order in two.
+ */
 bool
 fuuid_shared_attach(void)
 {
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
+	if (fuuid_shared == NULL)
+	{
+		bool		found;
+		SharedLayout *layout =
+			FUUID_GET_NAMED_SEGMENT(LAYOUT_SEGMENT_NAME, sizeof(SharedLayout),
+									init_layout, &found);
+
+		if (layout->magic != LAYOUT_MAGIC ||
+			layout->number != FUUID_SHARED_LAYOUT ||
+			layout->size != FUUID_SHARED_SIZE)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("shared memory of fast_uuid is that of another version of the library"),
+					 errhint("Restart the server.")));
+		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE,
+											   init_segment, &found);
+		FUUID_NAME_LWLOCK(&fuuid_shared->lock);
+	}
+#endif
 	return fuuid_shared != NULL;
 }
-#endif							/* FUUID_HAVE_NAMED_SEGMENTS */
 
-/*
- * Raise an error if there is no shared memory.
- */
+/* Raise an error if there is no shared memory. */
 void
 fuuid_shared_require(void)
 {
@@ -188,6 +168,5 @@ fuuid_shared_require(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("fast_uuid must be loaded via \"shared_preload_libraries\""),
 				 errdetail("Before PostgreSQL 17, ordering \"instance\" and the watermark use shared memory that is requested when the server starts."),
-				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server. To generate UUIDs without it, "
-						 "set \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"session\".")));
+				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server. To generate UUIDs without it, set \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"session\".")));
 }

@@ -13,20 +13,20 @@
 #include "storage/lwlock.h"
 
 /*
- * The version of this layout of shared memory.  Raise it with each change of
- * SharedOrdering, of what it contains, and of what its members mean, because backends
- * that have loaded an older library may still be running.
+ * The version of this layout.  Raise it with each change of SharedOrdering, of
+ * what it contains, and of what its members mean, because backends that have
+ * loaded an older library may still be running.
  */
 #define FUUID_SHARED_LAYOUT 1
 
 /*
- * Memory order.  An atomic read-and-write operation acquires and releases; that
- * it is a full barrier, as port/atomics.h says, is not relied on.
+ * Memory order.  An atomic read-and-write operation acquires and releases;
+ * that it is a full barrier, as port/atomics.h says, is not relied on.
  *
  * Generating: a backend writes its first_ns, then exchanges last_ns.  The
  * watermark reads last_ns, and after a full barrier each first_ns.  So for a
- * UUID up to that last_ns it finds the first_ns of its transaction, unless that
- * has ended.
+ * UUID up to that last_ns it finds the first_ns of its transaction, unless
+ * that has ended.
  *
  * End of a transaction: the server makes it visible, and after a full barrier
  * first_ns becomes 0.  The watermark reads first_ns, and after a full barrier
@@ -34,8 +34,8 @@
  *
  * PREPARE TRANSACTION: the lock is taken, then "prepared" is incremented, then
  * first_ns becomes 0.  The watermark reads first_ns, "prepared" and the locks,
- * with full barriers in between.  So it finds among the locks what is no longer
- * in first_ns.
+ * with full barriers in between.  So it finds among the locks what is no
+ * longer in first_ns.
  *
  * Waking: after first_ns has become 0, "ended" is incremented, and then the
  * list of ended_cv is looked at, under its spinlock.  Who waits enters the
@@ -46,14 +46,12 @@
  * it: a full barrier comes before it does, and after a reset has seen that.
  */
 
-/*
- * A backend that has joined the order.  Padded to the size of a cache line.
- */
+/* A backend that has joined the order, in a cache line of its own. */
 typedef union InFlight
 {
 	struct
 	{
-		pg_atomic_uint64 first_ns;	/* of its transaction; 0: nothing published */
+		pg_atomic_uint64 first_ns;	/* of its transaction; 0: not published */
 		Oid			database;	/* written before first_ns */
 		int			pid;		/* 0: nobody has joined */
 	};
@@ -61,9 +59,9 @@ typedef union InFlight
 } InFlight;
 
 /*
- * An "incarnation" of the server lasts as long as this memory: until a restart,
- * or a crash of a process.  Its number is random, at least 2^32, and in its
- * lowest bits counts the resets.
+ * An "incarnation" of the server lasts as long as this memory: until a
+ * restart, or a crash of a process.  Its number is random, at least 2^32, and
+ * in its lowest bits counts the resets.
  */
 #define FUUID_RESET_BITS	20
 #define FUUID_RESETS(incarnation) \
@@ -97,28 +95,26 @@ typedef struct SharedOrdering
 	/* Protects the watermarks, and incarnation; whoever joins takes it. */
 	LWLock		lock;
 	int64		incarnation;
-	uint32		in_flight_used; /* no element from this index on was ever used */
+	uint32		in_flight_used; /* no element from here on was ever used */
 
-	pg_atomic_uint64 largest_clock_lead_ns; /* that a call has found since a reset */
+	/* The largest that a call has found since a reset. */
+	pg_atomic_uint64 largest_clock_lead_ns;
 
-	/* Number of transactions prepared with UUIDs; that at which none was left. */
+	/* Transactions prepared with UUIDs so far, and when none was left. */
 	pg_atomic_uint64 prepared;
 	pg_atomic_uint64 prepared_ended;
 
 	WatermarkHistory watermarks;
 
-	/* MaxBackends; then fuuid_shared_running() */
+	/* One per process but the auxiliary ones, which run no transaction. */
 	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER];
 } SharedOrdering;
 
-/* As many transactions as can run; a snapshot does not have its own among them. */
-#define FUUID_MAX_RUNNING ((Size) (MaxBackends + max_prepared_xacts))
-
 /*
- * in_flight has an element for each process but the auxiliary ones, which run no
- * transaction.  After it, each watermark has room for the transactions that were
- * running.
+ * After in_flight, each watermark has room for the transactions that were
+ * running.  A snapshot does not have its own among them.
  */
+#define FUUID_MAX_RUNNING ((Size) (MaxBackends + max_prepared_xacts))
 #define FUUID_SHARED_SIZE \
 	(offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight) + \
 	 FUUID_WATERMARKS * FUUID_MAX_RUNNING * sizeof(TransactionId))

@@ -1,12 +1,12 @@
 /*
  * upper_bound.c
- *	  The sequence that holds the upper bound of durable order: a time, in microseconds
- *	  since 1970-01-01 UTC, up to which UUIDs may have been generated.
+ *	  The sequence that holds the upper bound of durable order: a time up to
+ *	  which UUIDs may have been generated.
  *
- *	  It is read and written in place, instead of by nextval() and setval(), which need
- *	  privileges on it and refuse READ ONLY transactions and parallel operations.
- *	  log_cnt, which counts what other sequences may return without another WAL record,
- *	  holds the incarnation of the server (see SharedOrdering) that has set the upper bound.
+ *	  It is read and written in place, instead of by nextval() and setval(),
+ *	  which need privileges on it and refuse READ ONLY transactions.  log_cnt,
+ *	  which counts what other sequences may return without another WAL record,
+ *	  holds the incarnation of the server that has set the upper bound.
  */
 #include "postgres.h"
 
@@ -29,9 +29,7 @@
 /* What the server writes at the end of a sequence's page. */
 #define SEQUENCE_MAGIC 0x1717
 
-/*
- * Find the sequence in the extension's schema in this database; InvalidOid if missing.
- */
+/* Find the sequence in the extension's schema; InvalidOid if it is missing. */
 Oid
 fuuid_upper_bound_find(void)
 {
@@ -39,25 +37,21 @@ fuuid_upper_bound_find(void)
 	Oid			sequence = InvalidOid;
 	Oid			schema = InvalidOid;
 
-	/*
-	 * ALTER EXTENSION ... SET SCHEMA may move it between the two look-ups.  Before 17
-	 * neither is made.
-	 */
-	while (OidIsValid(extension) && !OidIsValid(sequence) && schema != FUUID_EXTENSION_SCHEMA(extension))
+	/* ALTER EXTENSION ... SET SCHEMA may come between the two look-ups. */
+	while (OidIsValid(extension) && !OidIsValid(sequence) &&
+		   schema != FUUID_EXTENSION_SCHEMA(extension))
 	{
 		schema = FUUID_EXTENSION_SCHEMA(extension);
 		FUUID_TEST_POINT("upper_bound_schema");
 		sequence = get_relname_relid(FUUID_UPPER_BOUND_NAME, schema);
 	}
-	if (!OidIsValid(sequence) || get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
+	if (!OidIsValid(sequence) ||
+		get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
 		getExtensionOfObject(RelationRelationId, sequence) != extension)
 		return InvalidOid;
 	return sequence;
 }
 
-/*
- * Raise an error if a page is not a sequence's.
- */
 static void
 require_sequence_page(Buffer buffer)
 {
@@ -70,35 +64,35 @@ require_sequence_page(Buffer buffer)
 				 errmsg("bad magic number in sequence \"%s\"", FUUID_UPPER_BOUND_NAME)));
 }
 
-/*
- * The only tuple of a sequence, in its page.
- */
+/* The only tuple of a sequence, in its page. */
 static Form_pg_sequence_data
 sequence_data(Page page)
 {
-	char	   *tuple = (char *) PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+	HeapTupleHeader tuple = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
 
-	return (Form_pg_sequence_data) (tuple + ((HeapTupleHeader) tuple)->t_hoff);
+	return (Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff);
 }
 
-/*
- * Read the upper bound of a sequence that is locked.
- */
+/* Read the upper bound of a sequence that is locked. */
 UpperBoundValue
 fuuid_upper_bound_read(const UpperBound *bound)
 {
 	Form_pg_sequence_data data = sequence_data(BufferGetPage(bound->buffer));
+	UpperBoundValue value = {0};
 
-	if (!data->is_called || data->last_value <= 0)
-		return (UpperBoundValue) {0};
+	if (data->is_called && data->last_value > 0)
+		value.us = data->last_value;
 
-	/* An incarnation is at least 2^32; what the server counts there is smaller. */
-	return (UpperBoundValue) {data->last_value, data->log_cnt > PG_UINT32_MAX ? data->log_cnt : 0};
+	/* An incarnation is at least 2^32; the server's counts are smaller. */
+	if (value.us != 0 && data->log_cnt > PG_UINT32_MAX)
+		value.incarnation = data->log_cnt;
+	return value;
 }
 
 /*
- * Read the upper bound of a sequence that is not locked; also works during recovery.  There
- * is none if the sequence has been dropped, or is not logged.
+ * Read the upper bound of a sequence that is not locked; also works during
+ * recovery.  There is none if the sequence was dropped, or is not logged.
  */
 UpperBoundValue
 fuuid_upper_bound_peek(Oid sequence)
@@ -122,9 +116,9 @@ fuuid_upper_bound_peek(Oid sequence)
 }
 
 /*
- * Open the sequence and lock its page against all others.  Returns false if it has been
- * dropped or, without "wait", is locked.  Raises an error if it is unlogged, was altered
- * in this transaction, or its page is not a sequence's.
+ * Open the sequence and lock its page against all others.  Returns false if it
+ * has been dropped or, without "wait", is locked.  Raises an error if it is
+ * unlogged, was altered in this transaction, or its page is not a sequence's.
  */
 bool
 fuuid_upper_bound_lock(UpperBound *bound, Oid sequence, bool wait)
@@ -165,13 +159,12 @@ fuuid_upper_bound_lock(UpperBound *bound, Oid sequence, bool wait)
 	return true;
 }
 
-/*
- * Set the upper bound, and return when a crash cannot lose it any more.
- */
+/* Set the upper bound, and return when a crash cannot lose it any more. */
 void
 fuuid_upper_bound_write(UpperBound *bound, UpperBoundValue value)
 {
-	Form_pg_sequence_data data = sequence_data(GenericXLogRegisterBuffer(bound->record, bound->buffer, 0));
+	Form_pg_sequence_data data = sequence_data(
+		GenericXLogRegisterBuffer(bound->record, bound->buffer, 0));
 	XLogRecPtr	written;
 
 	data->last_value = value.us;

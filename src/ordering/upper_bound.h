@@ -15,13 +15,13 @@ typedef struct UpperBound
 {
 	Relation	sequence;
 	Buffer		buffer;
-	struct GenericXLogState *record;	/* for the WAL; NULL once it is written */
+	struct GenericXLogState *record;	/* for the WAL; NULL once written */
 } UpperBound;
 
 /* What the sequence holds. */
 typedef struct UpperBoundValue
 {
-	int64		us;				/* microseconds since 1970-01-01 UTC; 0: none was ever set */
+	int64		us;				/* since 1970-01-01 UTC; 0: was never set */
 	int64		incarnation;	/* SharedOrdering.incarnation when it was set;
 								 * 0: by setval() or pg_upgrade */
 } UpperBoundValue;

@@ -3,10 +3,10 @@
  *	  The bound below which a statement sees every row that it ever could.
  *	  doc/internals/ordering-proof.md proves it.
  *
- *	  A transaction often ends between a statement's snapshot and its call of
- *	  uuidv7_fast_watermark().  Then the watermark that this call computes is not
- *	  right for the snapshot, but that of an earlier call often is, whichever
- *	  backend made it.  So the recent ones are kept in shared memory.
+ *	  Often a transaction ends between a statement's snapshot and its call of
+ *	  uuidv7_fast_watermark().  Then what this computes is not right for the
+ *	  snapshot, but what an earlier call has computed often is, in whichever
+ *	  backend.  So shared memory keeps the recent ones.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "ordering/in_flight.h"
-#include "ordering/instance.h"
+#include "ordering/ordering.h"
 #include "ordering/shared.h"
 #include "ordering/watermark.h"
 #include "storage/procarray.h"
@@ -26,10 +26,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * Is a watermark right for a snapshot?  It is if the snapshot knows of the end of
- * each transaction that had ended for the watermark's own snapshot, that is, was
- * below its xmax and not running.  This holds for all snapshots, also for that of
- * a logical slot, which xmax does not order.
+ * Is a watermark right for a snapshot?  It is if the snapshot knows of the end
+ * of each transaction that had ended for the watermark's own snapshot, that
+ * is, was below its xmax and not running.  This holds for all snapshots, also
+ * for that of a logical slot, which xmax does not order.
  */
 static bool
 is_right_for(const Watermark *watermark, const TransactionId *running,
@@ -38,19 +38,17 @@ is_right_for(const Watermark *watermark, const TransactionId *running,
 	if (TransactionIdFollows(watermark->xmax, snapshot->xmax))
 		return false;
 	for (uint32 i = 0; i < snapshot->xcnt; i++)
-	{
 		if (TransactionIdPrecedes(snapshot->xip[i], watermark->xmax) &&
 			bsearch(&snapshot->xip[i], running, watermark->xcnt,
 					sizeof(TransactionId), xidComparator) == NULL)
 			return false;
-	}
 	return true;
 }
 
 /*
  * Describe in a watermark the snapshot that was taken after it.  Returns the
- * transactions that were running, sorted, palloc'd.  This backend's own
- * transaction is among them, because for other backends it is running.
+ * transactions that were running, sorted, palloc'd.  This backend's own is
+ * among them, because for other backends it is running.
  */
 static TransactionId *
 describe_snapshot(Watermark *watermark, Snapshot taken)
@@ -70,38 +68,31 @@ describe_snapshot(Watermark *watermark, Snapshot taken)
 	return running;
 }
 
-static bool
-has_last_snapshot(const WatermarkHistory *history, const Watermark *watermark,
-				  const TransactionId *running)
-{
-	const Watermark *last = &history->kept[history->last];
-
-	return last->ns != 0 && last->database == watermark->database &&
-		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
-		memcmp(fuuid_shared_running(history->last), running,
-			   last->xcnt * sizeof(TransactionId)) == 0;
-}
-
 /*
  * Keep a watermark in the place of the oldest that is not the newest of its
  * database: a reader that seldom asks must find one of its database, however
- * often others ask.  If the last one has the same snapshot, keep the greater of
- * the two in its place.
+ * often others ask.  If the last one has the same snapshot, keep the greater
+ * of the two in its place.
  */
 static void
 keep_watermark(WatermarkHistory *history, const Watermark *watermark,
 			   const TransactionId *running)
 {
+	Size		running_size = watermark->xcnt * sizeof(TransactionId);
 	Watermark  *last = &history->kept[history->last];
 	Watermark  *place = &history->kept[0];
 
-	if (has_last_snapshot(history, watermark, running))
+	if (last->ns != 0 && last->database == watermark->database &&
+		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
+		memcmp(fuuid_shared_running(history->last), running, running_size) == 0)
 	{
 		last->ns = Max(last->ns, watermark->ns);
 		return;
 	}
-	for (Watermark *other = place; other < history->kept + FUUID_WATERMARKS; other++)
+	for (int i = 0; i < FUUID_WATERMARKS; i++)
 	{
+		Watermark  *other = &history->kept[i];
+
 		if (other->database == watermark->database)
 			other->newest = false;
 		if (other->newest == place->newest ?
@@ -111,22 +102,21 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark,
 	*place = *watermark;
 	place->number = ++history->added;
 	history->last = place - history->kept;
-	if (watermark->xcnt > 0)
-		memcpy(fuuid_shared_running(history->last), running,
-			   watermark->xcnt * sizeof(TransactionId));
+	memcpy(fuuid_shared_running(history->last), running, running_size);
 }
 
 /*
- * The greatest kept watermark of this database above found_ns that is right for
- * a snapshot; found_ns if none is.  The last ones come first: mostly they are
- * the greatest, and those below one that is right need not be compared.
+ * The greatest kept watermark of this database above found_ns that is right
+ * for a snapshot; found_ns if none is.  The last ones come first: mostly they
+ * are the greatest, and those below one that is right need not be compared.
  */
 static uint64
-find_watermark(const WatermarkHistory *history, Snapshot snapshot, uint64 found_ns)
+find_watermark(const WatermarkHistory *history, Snapshot snapshot,
+			   uint64 found_ns)
 {
-	for (uint32 n = 0; n < FUUID_WATERMARKS; n++)
+	for (uint32 n = FUUID_WATERMARKS; n > 0; n--)
 	{
-		uint32		i = (history->last + FUUID_WATERMARKS - n) % FUUID_WATERMARKS;
+		uint32		i = (history->last + n) % FUUID_WATERMARKS;
 		const Watermark *other = &history->kept[i];
 
 		if (other->ns > found_ns && other->database == MyDatabaseId &&
@@ -137,39 +127,30 @@ find_watermark(const WatermarkHistory *history, Snapshot snapshot, uint64 found_
 }
 
 /*
- * Take a snapshot now, in static memory.
- */
-static Snapshot
-snapshot_of_now(void)
-{
-	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
-
-	/* The server allocates both arrays if xip is missing; subxip may have failed. */
-	if (now.subxip == NULL)
-		now.xip = NULL;
-	return GetSnapshotData(&now);
-}
-
-/*
- * Compute a watermark: a nanosecond below which no transaction of this database
- * can generate any more, and all that have generated had ended when the snapshot
- * was taken that is returned.  It follows the clock unless a transaction holds
- * it back.
+ * Compute a watermark: a nanosecond below which no transaction of this
+ * database can generate any more, and all that have generated had ended when
+ * the snapshot was taken that is returned, in static memory.  It follows the
+ * clock unless a transaction holds it back.
  *
- * last_ns is read before the transactions, because those of later UUIDs need not
- * be found.  The snapshot is taken after them, because it must know of all that
- * were found to have ended.
+ * last_ns is read before the transactions, because those of later UUIDs need
+ * not be found.  The snapshot is taken after them, because it must know of all
+ * that were found to have ended.
  */
 static Snapshot
 compute_watermark(uint64 *ns)
 {
+	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
 	int			held_back_by;
 	uint64		last_ns;
 
 	last_ns = fuuid_instance_advance_to(fuuid_clock_read());
 	FUUID_TEST_POINT("watermark");
 	*ns = fuuid_in_flight_first(last_ns + 1, &held_back_by);
-	return snapshot_of_now();
+
+	/* The server allocates both arrays if xip is missing; subxip may fail. */
+	if (now.subxip == NULL)
+		now.xip = NULL;
+	return GetSnapshotData(&now);
 }
 
 /*
@@ -181,7 +162,8 @@ find_or_compute(Snapshot snapshot)
 {
 	WatermarkHistory *history = &fuuid_shared->watermarks;
 	Watermark	computed = {0};
-	TransactionId *running = describe_snapshot(&computed, compute_watermark(&computed.ns));
+	Snapshot	taken = compute_watermark(&computed.ns);
+	TransactionId *running = describe_snapshot(&computed, taken);
 	bool		right = snapshot != NULL &&
 		is_right_for(&computed, running, snapshot);
 	uint64		found_ns = 0;
@@ -199,9 +181,9 @@ find_or_compute(Snapshot snapshot)
 }
 
 /*
- * The watermark that a snapshot of this transaction has been given.  All calls in
- * a statement must have the same result: with two, the greater of two rows could
- * be below one of them, while the smaller is not below the other.
+ * The watermark that a snapshot of this transaction has been given.  All calls
+ * in a statement must have the same result: with two, the greater of two rows
+ * could be below one of them, while the smaller is not below the other.
  */
 typedef struct Given
 {
@@ -227,9 +209,9 @@ forget_at_end(void *arg pg_attribute_unused())
 
 /*
  * Find what a snapshot was given, at its address, or else what another one was
- * given for which the same transactions have ended: both see the same rows.  What
- * was given to an earlier snapshot at this address is dropped, so that there is
- * one for each address, however many statements the transaction has.
+ * given for which the same transactions have ended: both see the same rows.
+ * What was given to an earlier snapshot at this address is dropped, so that
+ * there is one per address, however many statements the transaction has.
  */
 static Given *
 find_given(Snapshot snapshot)
@@ -260,8 +242,8 @@ find_given(Snapshot snapshot)
 }
 
 /*
- * The watermark for a snapshot: the greatest that is right for it, computed now
- * or by an earlier call; 0 if none is.  It stays the same for this snapshot.
+ * The greatest watermark that is right for a snapshot, computed now or by an
+ * earlier call; 0 if none is.  It stays the same for this snapshot.
  */
 uint64
 fuuid_watermark_for(Snapshot snapshot)
@@ -271,8 +253,9 @@ fuuid_watermark_for(Snapshot snapshot)
 	Given	   *found;
 	Given	   *given;
 
-	/* A snapshot of a time of recovery does not list the running transactions. */
-	if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery)
+	/* A snapshot of a time of recovery lists no running transactions. */
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC ||
+		snapshot->takenDuringRecovery)
 		return 0;
 	found = find_given(snapshot);
 	if (found != NULL && found->snapshot == snapshot)
@@ -293,29 +276,21 @@ fuuid_watermark_for(Snapshot snapshot)
 	return given->ns;
 }
 
-/*
- * Has a snapshot of this transaction been given a watermark?
- */
+/* Has a snapshot of this transaction been given a watermark? */
 bool
 fuuid_watermark_is_given(void)
 {
 	return !slist_is_empty(&given_list);
 }
 
-/*
- * Compute a watermark for the statements to come: it is right for each of their
- * snapshots, also where they cannot compute one.
- */
+/* Compute a watermark: it is right for each snapshot that is taken later. */
 void
 fuuid_watermark_prepare(void)
 {
 	(void) find_or_compute(NULL);
 }
 
-/*
- * Forget all watermarks, because the instance is reset.  The caller holds the
- * lock.
- */
+/* Forget all watermarks, at a reset.  The caller holds the lock. */
 void
 fuuid_watermark_forget(void)
 {

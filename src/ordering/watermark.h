@@ -11,14 +11,14 @@
 typedef struct Watermark
 {
 	uint64		ns;				/* 0: none */
-	uint64		number;			/* ascends in the order in which they were added */
+	uint64		number;			/* ascends in the order of addition */
 	Oid			database;
 	bool		newest;			/* is it the newest one of its database? */
 	TransactionId xmax;
 	uint32		xcnt;			/* how many below xmax were running */
 } Watermark;
 
-/* How many are kept: the newest of each database, and others, as there is room. */
+/* How many are kept: the newest of each database, and others if they fit. */
 #define FUUID_WATERMARKS	128
 
 typedef struct WatermarkHistory
