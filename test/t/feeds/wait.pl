@@ -31,6 +31,7 @@ foreach my $database ('postgres', 'elsewhere')
 CREATE EXTENSION fast_uuid;
 CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
 CREATE TABLE noise (n int);
+CREATE TABLE stopped (at timestamptz);
 CREATE TABLE delivered (reader text, n bigserial, id uuid, at timestamptz DEFAULT clock_timestamp())});
 }
 
@@ -195,6 +196,115 @@ is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_wait(uuidv7_fast_wait(
 	  =~ s/^DO/SET statement_timeout = '100 ms'; DO/r), '', 'also where a block catches that');
 $reader->query_safe('RESET statement_timeout');
 is($other->query_safe("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'Extension'"), '0', 'nobody waits any more');
+
+# Twenty who wait, in two databases, half of them in a session that reads in another one,
+# as behind a pooler; and a procedure in each.  Thousands of commits without ids per
+# second end meanwhile.  Each burst of writers is delivered before the next one begins,
+# although nobody's timeout ends: a wake-up that is lost keeps the test waiting.
+my $bursts = 60;
+my @databases = ('postgres', 'elsewhere');
+my $read = sub {
+	my ($name, $after) = @_;
+	return "INSERT INTO delivered (reader, id) SELECT '$name', id FROM followed"
+	  . " WHERE id > $after AND id < uuidv7_fast_watermark() ORDER BY id LIMIT 3 RETURNING id";
+};
+my $begin = '00000000-0000-0000-0000-000000000000';
+my (@waits_for, %readers);
+foreach my $number (1 .. 20)
+{
+	my $database = $databases[ $number % 2 ];
+	push @{ $readers{$database} }, "reader $number";
+	push @waits_for, in_background("reader $number", sub {
+		my @sessions = (session($database), session($database));
+		my ($last, $seen) = ($begin, 0);
+		until (run_in($sessions[0], 'SELECT count(*) FROM stopped'))
+		{
+			$seen = run_in($sessions[0], "SELECT uuidv7_fast_wait($seen, '1 h')");
+			while ((my $ids = run_in($sessions[ $number % 4 < 2 ], $read->("reader $number", "'$last'"))) ne '')
+			{
+				($last) = $ids =~ /(.+)\z/;
+			}
+		}
+	});
+}
+foreach my $database (@databases)
+{
+	push @{ $readers{$database} }, 'procedure';
+	$node->safe_psql($database, q{
+CREATE PROCEDURE follow() LANGUAGE plpgsql AS $$
+DECLARE
+	seen bigint := 0;
+	last uuid := '} . $begin . q{';
+	rows int;
+BEGIN
+	WHILE NOT EXISTS (SELECT FROM stopped) LOOP
+		seen := uuidv7_fast_wait(seen, '1 h');
+		COMMIT;
+		LOOP
+			WITH read AS (} . $read->('procedure', 'last') . q{)
+			SELECT count(*), coalesce(max(id::text)::uuid, last) INTO rows, last FROM read;
+			COMMIT;
+			EXIT WHEN rows = 0;
+		END LOOP;
+	END LOOP;
+END $$});
+	push @waits_for, in_background('procedure', sub { run_in(session($database), 'CALL follow()') });
+}
+my $stop  = PostgreSQL::Test::Utils::tempdir() . '/stop';
+my @noise = map { my $database = $_; in_background('noise', sub {
+	my $session = session($database);
+	run_in($session, 'DO $$ BEGIN FOR i IN 1..1000 LOOP INSERT INTO noise VALUES (i); COMMIT; END LOOP; END $$') until -e $stop;
+}) } @databases;
+
+# What a session of the writers does in a burst; the last one loses its session.
+my @transactions = (
+	$insert, "BEGIN; $insert; SELECT pg_sleep(random() * 0.005); COMMIT", "BEGIN; $insert; SELECT pg_sleep(random() * 0.005); ROLLBACK",
+	"BEGIN; $insert; SAVEPOINT a; $insert; ROLLBACK TO a; $insert; COMMIT", 'SELECT uuidv7_fast() FROM pg_sleep(random() * 0.003)',
+	'SELECT 1 / (random() * 0)::int FROM uuidv7_fast()', 'INSERT INTO followed SELECT unnest(uuidv7_fast_array(5))',
+	"BEGIN; $insert; SELECT pg_terminate_backend(pg_backend_pid()) IS NULL FROM pg_sleep(random() * 0.002)");
+my %writers = map { my $database = $_; ($database => [ map { session($database) } 1 .. 4 ]) } @databases;
+my @late;
+
+# Wait for what has been committed to be delivered to everybody.
+sub check_delivered
+{
+	foreach my $database (@databases)
+	{
+		my $rows = $writers{$database}[0]->query_safe('SELECT count(*) FROM followed');
+		my $readers = @{ $readers{$database} };
+		within($node, "$database: all rows are delivered without a timeout", sub {
+			wait_until('all is delivered', sub { $writers{$database}[0]->query_safe('SELECT count(*) FROM delivered') == $rows * $readers });
+		});
+	}
+	return;
+}
+
+foreach (1 .. $bursts)
+{
+	my @sessions = map { @$_ } values %writers;
+	$_->send($transactions[ rand @transactions ]) foreach @sessions;
+	$_->receive foreach @sessions;
+	my $ended = $other->query_safe('SELECT clock_timestamp()');
+	foreach my $database (@databases)
+	{
+		$_ = $_->{closed} ? session($database) : $_ foreach @{ $writers{$database} };
+		$_->query('ROLLBACK') foreach @{ $writers{$database} };
+	}
+	check_delivered();
+	push @late, map { $_->[0]->query_safe("SELECT greatest(0, extract(epoch FROM max(at) - '$ended') * 1000)::int FROM delivered") } values %writers;
+}
+append_to_file($stop, '');
+is(join('', map { $_->() } @noise), '', 'commits without ids went on meanwhile');
+@late = sort { $a <=> $b } @late;
+note("latest delivery after the end of a burst: median $late[@late / 2] ms, at most $late[-1] ms");
+foreach my $database (@databases)
+{
+	my ($session) = @{ $writers{$database} };
+	is($session->query_safe(q{SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY reader ORDER BY n) AS before FROM delivered) AS d WHERE before >= id}),
+		'0', "$database: each reader got its rows once, in order");
+	$session->query_safe('INSERT INTO stopped SELECT now() FROM uuidv7_fast()');
+}
+is(join('', map { within($node, 'the readers stop', $_) } @waits_for), '', 'readers had no error, and were told to stop');
 
 # A standby; and a shutdown, after which the number is another one.
 $node->backup('copy');

@@ -110,12 +110,15 @@ restart_with("max_prepared_transactions = 5\n");
 	cmp_ok($value, 'gt', $id, 'a writer stands after its exchange: others generate beyond');
 	cmp_ok($first,  'le', $id, 'a writer stands after its exchange: the watermark is not beyond its value');
 	cmp_ok($second, 'le', $id, 'nor later');
+	my $ended = $other->query_safe('SELECT uuidv7_fast_wait()');
 	hold($writer, 'clearing', 'COMMIT');
 	is($other->query_safe("SELECT count(*) FROM made WHERE id = '$id'"), '1', 'it has committed');
 	cmp_ok(watermark(), 'le', $id, 'and holds the watermark back');
 	is($other->query_safe("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'instance'"), $writer->{pid}, 'as the statistics tell');
+	is($other->query_safe("SELECT uuidv7_fast_wait($ended, '0')"), $ended, 'nor is its end counted');
 	let_go('clearing');
 	receive($writer);
+	is($other->query_safe("SELECT uuidv7_fast_wait($ended, '0')"), $ended + 1, 'it is');
 	cmp_ok(watermark(), 'gt', $value, 'until it has cleared what it had published');
 
 	# Between the latest value and the transactions, or between those and the snapshot, a
