@@ -6,6 +6,7 @@ import tempfile
 import time
 
 from experiment_serializable import serializable
+from experiment_wait import woken
 from experiments_of_order import clock_lead, clock_lead_sets, freshness, upper_bound, missed, watermark
 from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL, all_generators, core_v7, durable
 from timing import MILLION, connect, count, time_ms, turned
@@ -225,5 +226,5 @@ def versions(bench):
 
 ALL = [
     requests, statements, bulk, inserts, single_rows, serializable, versions, first_call, memory, growth, sessions,
-    clock_lead, clock_lead_sets, watermark, missed, freshness, upper_bound,
+    clock_lead, clock_lead_sets, watermark, missed, freshness, woken, upper_bound,
 ]

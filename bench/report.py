@@ -29,6 +29,7 @@ TITLES = {
     'watermark': 'The watermark',
     'missed': 'What a reader misses',
     'freshness': 'How far the watermark is behind',
+    'woken': 'A reader that is woken',
     'upper_bound': 'The upper bound of durable order',
     'clock': 'Two clocks',
     'xorshift': 'The generator xorshift128+',
@@ -65,6 +66,10 @@ NOTES = {
                  'by one that is planned anew, where the planner calls the function as well; just after a call in a statement '
                  'of its own, or without one. Where a transaction has ended between snapshot and call, the bound is that of an '
                  'earlier call. Behind its start: behind `statement_timestamp()`; a transaction in flight holds it back too.',
+    'woken': 'One reader asks for the rows after its last one and below `uuidv7_fast_watermark()`, again until there are none; then it '
+             'sleeps, is woken by NOTIFY, which each writer sends with its row, or calls `uuidv7_fast_wait()`. Latency: from the '
+             'insertion of a row to the statement that delivers it. Of another table: transactions that generate an id and '
+             'write nothing. `synchronous_commit = off`, unless it is named.',
     'upper_bound': 'What two sessions write that generate under durable order without a pause, beginning at a checkpoint.',
     'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
              'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
@@ -175,6 +180,13 @@ def upper_bound(summary):
         for case in summary.cases('upper_bound')])
 
 
+def woken(summary):
+    metrics = ('latency p50, ms', 'latency p99, ms', 'reads per second', 'transactions per second')
+    return table(['load', 'reader', *metrics], [
+        [load, case, *(shown(summary, 'woken', case, load, metric) for metric in metrics)]
+        for load in summary.parameters('woken') for case in summary.cases('woken')])
+
+
 def versions(summary):
     return table(['ids', 'index, MB', 'leaves full, %'], [
         [case, figure(summary.get('versions', case, MILLION, 'index bytes') / 1e6),
@@ -218,6 +230,7 @@ TABLES = {
     'watermark': by_parameter('watermark', 'us', 'us by transactions in flight'),
     'missed': missed,
     'freshness': by_parameter('freshness', 'us', 'us'),
+    'woken': woken,
     'upper_bound': upper_bound,
     'clock': program('clock'),
     'xorshift': program('xorshift'),
