@@ -12,7 +12,7 @@ use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(connect_to run_in pause in_background follow passes commit_late verdict_on);
+our @EXPORT = qw(connect_to run_in pause in_background follow passes last_seen commit_late verdict_on);
 
 sub connect_to
 {
@@ -84,6 +84,11 @@ sub passes
 	my ($file) = @_;
 	my @passes = -e $file ? split /\n\n/, slurp_file($file) : ();
 	return @passes;
+}
+
+sub last_seen
+{
+	return ((passes(@_))[-1] // '') =~ /(.+)\z/ ? $1 : '';
 }
 
 # Commit a statement when a reader has seen the row of one that came after it, which

@@ -62,7 +62,7 @@ sub reader
 sub wait_for_reader
 {
 	my ($name, $key) = @_;
-	wait_until("the reader $name", sub { my ($last) = ((passes("$files/$name"))[-1] // '') =~ /(.+)\z/; ($last // '') ge $key });
+	wait_until("the reader $name", sub { last_seen("$files/$name") ge $key });
 	return;
 }
 
