@@ -9,6 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use Examples;
 use FeedWriters;
 use RawSession;
 use Watchdog;
@@ -198,17 +199,11 @@ $reader->query_safe('RESET statement_timeout');
 is($other->query_safe("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'Extension'"), '0', 'nobody waits any more');
 
 # Twenty who wait, in two databases, half of them in a session that reads in another one,
-# as behind a pooler; and a procedure in each.  Thousands of commits without ids per
-# second end meanwhile.  Each burst of writers is delivered before the next one begins,
-# although nobody's timeout ends: a wake-up that is lost keeps the test waiting.
+# as behind a pooler; and the procedure of the page in each.  Thousands of transactions
+# without ids per second commit meanwhile.  Each burst of writers is delivered before the
+# next one begins, although nobody's timeout ends: a wake-up that is lost stops it.
 my $bursts = 60;
 my @databases = ('postgres', 'elsewhere');
-my $read = sub {
-	my ($name, $after) = @_;
-	return "INSERT INTO delivered (reader, id) SELECT '$name', id FROM followed"
-	  . " WHERE id > $after AND id < uuidv7_fast_watermark() ORDER BY id LIMIT 3 RETURNING id";
-};
-my $begin = '00000000-0000-0000-0000-000000000000';
 my (@waits_for, %readers);
 foreach my $number (1 .. 20)
 {
@@ -216,41 +211,30 @@ foreach my $number (1 .. 20)
 	push @{ $readers{$database} }, "reader $number";
 	push @waits_for, in_background("reader $number", sub {
 		my @sessions = (session($database), session($database));
-		my ($last, $seen) = ($begin, 0);
+		my ($last, $seen) = ('00000000-0000-0000-0000-000000000000', 0);
 		until (run_in($sessions[0], 'SELECT count(*) FROM stopped'))
 		{
 			$seen = run_in($sessions[0], "SELECT uuidv7_fast_wait($seen, '1 h')");
-			while ((my $ids = run_in($sessions[ $number % 4 < 2 ], $read->("reader $number", "'$last'"))) ne '')
+			while ((my $ids = run_in($sessions[ $number % 4 < 2 ], qq{
+INSERT INTO delivered (reader, id) SELECT 'reader $number', id FROM followed
+ WHERE id > '$last' AND id < uuidv7_fast_watermark() ORDER BY id LIMIT 3 RETURNING id})) ne '')
 			{
 				($last) = $ids =~ /(.+)\z/;
 			}
 		}
 	});
 }
+my @recipe = map { $_->{sql} =~ s/outbox/followed/gr =~ s/'10 s'/'1 h'/r } grep { $_->{sql} =~ /CREATE \w+ outbox_(reader|follow)/ } examples('doc/change-feeds.md');
+my @procedures;
 foreach my $database (@databases)
 {
-	push @{ $readers{$database} }, 'procedure';
-	$node->safe_psql($database, q{
-CREATE PROCEDURE follow() LANGUAGE plpgsql AS $$
-DECLARE
-	seen bigint := 0;
-	last uuid := '} . $begin . q{';
-	rows int;
-BEGIN
-	WHILE NOT EXISTS (SELECT FROM stopped) LOOP
-		seen := uuidv7_fast_wait(seen, '1 h');
-		COMMIT;
-		LOOP
-			WITH read AS (} . $read->('procedure', 'last') . q{)
-			SELECT count(*), coalesce(max(id::text)::uuid, last) INTO rows, last FROM read;
-			COMMIT;
-			EXIT WHEN rows = 0;
-		END LOOP;
-	END LOOP;
-END $$});
-	push @waits_for, in_background('procedure', sub { run_in(session($database), 'CALL follow()') });
+	push @{ $readers{$database} }, 'mail';
+	push @procedures, session($database);
+	$procedures[-1]->query_safe($_) foreach @recipe, q{CREATE FUNCTION work(followed) RETURNS void LANGUAGE sql
+AS 'INSERT INTO delivered (reader, id) VALUES (''mail'', $1.id)'};
+	$procedures[-1]->send("CALL followed_follow('mail', 'work')");
 }
-my $stop  = PostgreSQL::Test::Utils::tempdir() . '/stop';
+my $stop = PostgreSQL::Test::Utils::tempdir() . '/stop';
 my @noise = map { my $database = $_; in_background('noise', sub {
 	my $session = session($database);
 	run_in($session, 'DO $$ BEGIN FOR i IN 1..1000 LOOP INSERT INTO noise VALUES (i); COMMIT; END LOOP; END $$') until -e $stop;
@@ -303,6 +287,12 @@ foreach my $database (@databases)
 	is($session->query_safe(q{SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY reader ORDER BY n) AS before FROM delivered) AS d WHERE before >= id}),
 		'0', "$database: each reader got its rows once, in order");
 	$session->query_safe('INSERT INTO stopped SELECT now() FROM uuidv7_fast()');
+}
+foreach my $procedure (@procedures)
+{
+	$other->query_safe("SELECT pg_cancel_backend($procedure->{pid})");
+	within($node, 'the procedure stops', sub { $procedure->receive });
+	like($procedure->{error}, qr/^57014 /, 'the procedure of the page went on, until it is cancelled');
 }
 is(join('', map { within($node, 'the readers stop', $_) } @waits_for), '', 'readers had no error, and were told to stop');
 
