@@ -125,6 +125,8 @@ fuuid_instance_reset(StringInfo pids)
 			appendStringInfo(pids, "%s%d", others++ > 0 ? ", " : "", pid);
 	}
 
+	FUUID_TEST_POINT("resetting");
+
 	/* What those that have left did to shared memory comes before. */
 	pg_memory_barrier();
 	if (others == 0)

@@ -39,8 +39,9 @@
  *
  * Waking: after first_ns has become 0, "ended" is incremented, and then the
  * list of ended_cv is looked at, under its spinlock.  Who waits enters the
- * list, under the spinlock, and then reads "ended".  So it finds the new number,
- * or is found.  The watermark that it computes next finds first_ns cleared.
+ * list, under the spinlock, and then reads "ended".  So it finds the new
+ * number, or is found.  The watermark that it computes next finds first_ns
+ * cleared.
  *
  * Joining and a reset exclude each other by "lock".  A backend leaves without
  * it: a full barrier comes before it does, and after a reset has seen that.

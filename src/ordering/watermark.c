@@ -82,6 +82,7 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark,
 	Watermark  *last = &history->kept[history->last];
 	Watermark  *place = &history->kept[0];
 
+	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
 	if (last->ns != 0 && last->database == watermark->database &&
 		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
 		memcmp(fuuid_shared_running(history->last), running, running_size) == 0)
@@ -154,8 +155,8 @@ compute_watermark(uint64 *ns)
 }
 
 /*
- * Compute a watermark, and keep it.  If a snapshot is given, return the greatest
- * that is right for it.  If none is, the result is 0, which no UUID is below.
+ * Compute a watermark, and keep it.  If a snapshot is given, return the
+ * greatest that is right for it, or 0, which no UUID is below, if none is.
  */
 static uint64
 find_or_compute(Snapshot snapshot)
@@ -294,6 +295,7 @@ fuuid_watermark_prepare(void)
 void
 fuuid_watermark_forget(void)
 {
+	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
 	memset(&fuuid_shared->watermarks, 0, sizeof(WatermarkHistory));
 	slist_init(&given_list);
 }

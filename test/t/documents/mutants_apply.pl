@@ -17,7 +17,7 @@ sub applies
 	return $_ ne $original;
 }
 
-my %places = (unit => 'test/unit/%s.c', sql => 'test/sql/%s.sql', t => 'test/t/%s.pl');
+my %places = (unit => 'test/unit/%s.c', sql => 'test/sql/%s.sql', t => 'test/t/%s.pl', a => 'test/t/%s.pl');
 my @wrong;
 my $mutants = 0;
 foreach my $line (grep { /\S/ && !/^#/ } split /\n/, slurp_file('test/mutants/list'))

@@ -79,6 +79,13 @@ foreach my $order (@orders)
 	is($dba->outcome($reset), 'value ', "$order: beside those that have not joined it works");
 	is($dba->outcome("BEGIN; SELECT uuidv7_fast(); $reset"), '25001', "$order: refused in a transaction that has ids");
 	$dba->query_safe('ROLLBACK');
+
+	# What the transaction was given before is not given again after a reset.
+	clock_at(10 * $day);
+	$dba->query_safe('BEGIN; SELECT uuidv7_fast_watermark()');
+	clock_at(1);
+	is(time_of($dba, "$reset; SELECT uuidv7_fast_watermark()"), 1, "$order: a watermark from before the reset, in the same transaction, is not given again");
+	$dba->query_safe('COMMIT');
 	is($dba->outcome("BEGIN; $reset; SELECT uuidv7_fast(); COMMIT") =~ s/\n.*//sr, 'value ', "$order: but not before it has");
 
 	# The time is given up.  Who had generated or observed under session order before does

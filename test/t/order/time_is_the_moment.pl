@@ -100,6 +100,21 @@ is(largest_lead($dba, 'instance'), '0', 'instance: it has none from there');
 is(largest_lead($session, 'session'), '3600', 'session: but the session has');
 $session->quit;
 
+# A call that fails for that reason has published the clock's time.  What the transaction
+# generates after all, with the clock back, is earlier, and holds the watermark back.
+$session = begin();
+clock_at(3600);
+$session->query_safe('SELECT uuidv7_fast()');
+clock_at(1800);
+$session->query_safe("BEGIN; SAVEPOINT a; SET fast_uuid.max_clock_lead = '1min'");
+is($session->outcome('SELECT in_instance_order()'), '55000', 'a call fails because of the lead of its session');
+clock_at(0);
+$session->query_safe('ROLLBACK TO a; SELECT fast_uuid_reset_ordering()');
+my $id = $session->query_safe('SELECT in_instance_order()');
+clock_at(10);
+cmp_ok($dba->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, '... and the next one, with the clock back, holds the watermark back');
+$session->quit;
+
 # A lead seen under the order of the instance is one of the session as well.
 $session = begin("SET fast_uuid.ordering = 'instance'", 'SELECT uuidv7_fast()');
 clock_at(-3600);

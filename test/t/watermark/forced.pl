@@ -121,6 +121,16 @@ restart_with("max_prepared_transactions = 5\n");
 	is($other->query_safe("SELECT uuidv7_fast_wait($ended, '0')"), $ended + 1, 'it is');
 	cmp_ok(watermark(), 'gt', $value, 'until it has cleared what it had published');
 
+	# It clears, counts its end, and wakes who waits, in this order.
+	my $ended = $other->query_safe('SELECT uuidv7_fast_wait()');
+	$writer->query_safe('BEGIN');
+	$id = $writer->query_safe($insert);
+	hold($writer, 'waking', 'COMMIT');
+	is($other->query_safe("SELECT uuidv7_fast_wait($ended, '1 day')"), $ended + 1, 'a writer that has woken nobody yet is counted');
+	cmp_ok(watermark(), 'gt', $id, '... and holds nothing back');
+	let_go('waking');
+	receive($writer);
+
 	# Between the latest value and the transactions, or between those and the snapshot, a
 	# writer commits of which the statement's own snapshot does not know.
 	foreach my $point ('watermark', 'in_flight_read')
@@ -208,6 +218,25 @@ SKIP:
 		cmp_ok($dba->query_safe('SELECT uuidv7_fast()'), 'lt', $bound, "$call: nor for the other sessions");
 		$_->quit foreach $late, $dba;
 	}
+
+	# A reset has found nobody else: who joins meanwhile waits, and begins anew after it.
+	$clock->put($now + $year);
+	my ($late, $dba) = (session(), session());
+	$late->query_safe("SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast(); RESET fast_uuid.ordering");
+	$dba->query_safe('SELECT uuidv7_fast()');
+	hold($dba, 'resetting', 'SELECT fast_uuid_reset_ordering()');
+	$clock->put($now);
+	$late->send('SELECT uuidv7_fast()');
+	wait_until(
+		'the other session waits, or has an answer',
+		sub {
+			$late->has_answer || $node->safe_psql('postgres', "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $late->{pid}") eq 'LWLock';
+		});
+	ok(!$late->has_answer, 'a session that joins during a reset waits for it');
+	let_go('resetting');
+	receive($dba);
+	cmp_ok(receive($late), 'lt', $bound, '... and brings nothing from before');
+	$_->quit foreach $late, $dba;
 }
 
 SKIP:

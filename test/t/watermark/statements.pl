@@ -235,6 +235,16 @@ foreach my $hold ('WITHOUT HOLD', 'WITH HOLD')
 	$reader->query_safe('COMMIT');
 }
 
+# It also keeps one that was given to another snapshot first, when that is gone.
+$reader->query_safe('BEGIN');
+$reader->query_safe("DECLARE $_ CURSOR FOR SELECT uuidv7_fast_watermark() FROM generate_series(1, 2)") foreach 'a', 'b';
+my ($given) = map { $reader->query_safe("FETCH $_") } 'a', 'b';
+$writer->query_safe('SELECT uuidv7_fast_watermark()');
+$other->query_safe($insert);
+$reader->query_safe($_) foreach 'CLOSE a', ('SELECT uuidv7_fast_watermark()') x 3;
+is($reader->query_safe('FETCH b'), $given, 'two cursors of one moment have one value, also when one is closed');
+$reader->query_safe('COMMIT');
+
 # An imported snapshot.
 $writer->query_safe('BEGIN');
 my $id = $writer->query_safe($insert);
