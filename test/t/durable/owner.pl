@@ -102,5 +102,11 @@ is($node->safe_psql('owned', "$durable; SELECT fast_uuid_reset_ordering(); SELEC
 $node->safe_psql('owned', "$durable; SET fast_uuid.max_clock_lead = '1 h'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '30 min'))");
 $node->restart;
 is(as_role('owner', "$durable; SELECT uuidv7_fast_timestamp(uuidv7_fast()) > now() + interval '20 min'"), 't', 'an upper bound of its own, half an hour ahead: goes on from there after a restart');
+# In a schema that others may not use, no lock of theirs reaches the sequence, and defaults work.
+$node->safe_psql('owned', 'CREATE SCHEMA ids; ALTER EXTENSION fast_uuid SET SCHEMA ids; CREATE ROLE plain LOGIN;'
+	  . 'CREATE TABLE item (id uuid DEFAULT ids.uuidv7_fast()); GRANT ALL ON item TO plain');
+is(as_role('plain', "$durable; INSERT INTO item DEFAULT VALUES; SELECT count(*) FROM item WHERE id IS NOT NULL"), '1', 'a schema without USAGE: a default generates');
+like(as_role('plain', "BEGIN; $_"), qr/ERROR:  42501: permission denied for schema ids/, "... and this locks nothing: $_")
+  foreach 'CREATE RULE r AS ON INSERT TO ids.fast_uuid_upper_bound DO NOTHING', "SELECT nextval('ids.fast_uuid_upper_bound')";
 $node->stop;
 done_testing();

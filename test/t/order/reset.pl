@@ -137,6 +137,20 @@ SKIP:
 	cmp_ok(time_of($crashed), '>=', 1010, '... which a crash with the clock back does not undo');
 	$crashed->quit;
 
+	# One of an earlier run of the server counts until it is reset as well, as the page says.
+	clock_at(20 * $day);
+	session('durable', $_, 'SELECT uuidv7_fast()')->quit foreach 'postgres', 'elsewhere';
+	$node->stop;
+	$clock->start($node);
+	clock_at(100);
+	session('durable', $_, $reset)->quit foreach 'postgres', 'elsewhere';
+	foreach my $database ('elsewhere', 'postgres')
+	{
+		my $session = session('durable', $database);
+		is(time_of($session), 100, "upper bounds of an earlier run, each reset: $database generates by the clock");
+		$session->quit;
+	}
+
 	foreach my $again (1, 0)
 	{
 		clock_at(20 * $day);
