@@ -17,8 +17,8 @@ my @zones = ('America/New_York', 'Asia/Kolkata');
 # What requires a server of its own, and the test that runs it there.
 my %elsewhere = (pg_partman => 'test/t/neighbours/partman.pl');
 
-# What no server at hand has: TimescaleDB 2.23 or later.
-my @nowhere = ('timescaledb');
+# What no server at hand has: TimescaleDB 2.23 or later, a cluster.
+my @nowhere = ('timescaledb', 'citus');
 
 foreach my $zone (@zones)
 {
