@@ -67,7 +67,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	end = next + count;
 	while (next < end)
 	{
-		uint32		count = Min(end - next, CHUNK_VALUES);
+		uint32		chunk = Min(end - next, CHUNK_VALUES);
 		uint64		ns;
 		uint64		random;
 
@@ -76,9 +76,9 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 
 		/* If the source is refused, nothing must have been reserved. */
 		random = fuuid_entropy_draw(source);
-		ns = fuuid_ordering_reserve(ns, &count);
+		ns = fuuid_ordering_reserve(ns, &chunk);
 		fuuid_uuid_encode_ns(next++->data, ns++, random);
-		for (; count > 1; count--)
+		for (; chunk > 1; chunk--)
 			fuuid_uuid_encode_ns(next++->data, ns++,
 								 fuuid_entropy_draw(source));
 	}

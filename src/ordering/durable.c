@@ -129,7 +129,7 @@ move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 	bool		begin_after;
 
 	if (!fuuid_upper_bound_lock(&bound, locked, wait))
-		return !wait;
+		return !wait && last_ns <= covered_ns;	/* it may have been forgotten */
 	found = fuuid_upper_bound_read(&bound);
 	bound_ns = ns_of(found);
 	begin_after = must_begin_after(found) && bound_ns >= last_ns;

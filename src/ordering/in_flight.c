@@ -73,6 +73,7 @@ clear_published(void)
 
 	/* In this order: see "Memory order" in shared.h. */
 	pg_atomic_fetch_add_u64(&fuuid_shared->ended, 1);
+	FUUID_TEST_POINT("waking");
 	ConditionVariableBroadcast(&fuuid_shared->ended_cv);
 }
 

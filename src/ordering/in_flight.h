@@ -5,7 +5,7 @@
 #ifndef FUUID_IN_FLIGHT_H
 #define FUUID_IN_FLIGHT_H
 
-/* What fuuid_in_flight_first() returns in place of a process ID. */
+/* *held_back_by of fuuid_in_flight_first(), in place of a process ID. */
 #define FUUID_HELD_BACK_BY_NONE		(-1)
 #define FUUID_HELD_BACK_BY_PREPARED	0
 

@@ -107,7 +107,7 @@ fuuid_instance_advance_to(uint64 ns)
 /*
  * Forget the latest UUID of the instance, unless other backends have joined
  * its order: then only append their process IDs to *pids, and return their
- * number.  Nobody joins meanwhile, so nothing else has to know of resets.
+ * number.  Nobody joins meanwhile, so no call at work has to know of resets.
  */
 int
 fuuid_instance_reset(StringInfo pids)

@@ -10,7 +10,7 @@
 /* The statistics of one scope, for fast_uuid_stats(). */
 typedef struct OrderingStats
 {
-	uint64		last_ns;		/* of the latest UUID; if none, near 1970 */
+	uint64		last_ns;		/* of the latest UUID; 0: none */
 	uint64		largest_clock_lead_ns;	/* found by a call since a reset */
 } OrderingStats;
 

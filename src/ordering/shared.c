@@ -31,7 +31,7 @@ random_number(void)
 	int64		number;
 
 	if (!pg_strong_random(&number, sizeof(number)))
-		number = GetCurrentTimestamp() << FUUID_RESET_BITS;
+		number = (uint64) GetCurrentTimestamp() << FUUID_RESET_BITS;
 	return (number & PG_INT64_MAX) | INT64CONST(1) << 32;
 }
 

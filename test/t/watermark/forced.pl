@@ -122,7 +122,7 @@ restart_with("max_prepared_transactions = 5\n");
 	cmp_ok(watermark(), 'gt', $value, 'until it has cleared what it had published');
 
 	# It clears, counts its end, and wakes who waits, in this order.
-	my $ended = $other->query_safe('SELECT uuidv7_fast_wait()');
+	$ended = $other->query_safe('SELECT uuidv7_fast_wait()');
 	$writer->query_safe('BEGIN');
 	$id = $writer->query_safe($insert);
 	hold($writer, 'waking', 'COMMIT');
@@ -262,6 +262,20 @@ SKIP:
 	$latest = receive($first);
 	cmp_ok($latest, 'lt', $id, 'the first one has its value from before');
 	$latest = $id;
+
+	# ... unless it has to look again, because the sequence was altered meanwhile.
+	$clock->step(600_000_000);
+	$_->query_safe('SELECT uuidv7_fast()') foreach $first, $second;
+	$clock->step(600_000_000);
+	hold($first, 'upper_bound_written', 'SELECT uuidv7_fast()');
+	$node->safe_psql('postgres', 'GRANT SELECT ON fast_uuid_upper_bound TO pg_monitor');
+	$second->send('SELECT uuidv7_fast()');
+	wait_until('the other session waits', sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $second->{pid}") =~ /^Buffer/ });
+	let_go('upper_bound_written');
+	my @both = sort(receive($first), receive($second));
+	ok($both[0] gt $latest && $both[1] gt $both[0], 'a session forgets how far it is covered: it waits for the one that moves the upper bound');
+	$latest = $both[1];
+
 	foreach my $point ('upper_bound_written', 'upper_bound_read')
 	{
 		my $where = $point eq 'upper_bound_written' ? 'written the upper bound, and not flushed it' : 'read the upper bound, and not moved it';
