@@ -10,6 +10,9 @@ use PostgreSQL::Test::Utils;
 use Scripts;
 use Test::More;
 
+# A signal that was ignored when a shell began, as by nohup, cannot be trapped there.
+$SIG{$_} = 'DEFAULT' foreach qw(HUP INT QUIT PIPE TERM);
+
 # Quoted strings and other words up to the end of a command.
 my $command = qr/(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^'"|;&()\n])*/s;
 
