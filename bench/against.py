@@ -67,6 +67,14 @@ def rows_us(server, shared):
     return 1e6 / tps
 
 
+def watermark_us(server):
+    """Microseconds per watermark of one client that does nothing else."""
+    with tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+        script.write('SELECT uuidv7_fast_watermark();\n')
+        script.flush()
+        return 1e6 / server.pgbench(script.name, 1, '-T', '3')
+
+
 def one_round(pair, first):
     """The figures of both builds, (now, before), by name; the pair of one case is
     measured together, and by turns begins with this one."""
@@ -87,6 +95,9 @@ def one_round(pair, first):
         figures[name] = [0, 0]
         for i in order:
             figures[name][i] = rows_us(pair[i][0], shared)
+    figures['a watermark'] = [0, 0]
+    for i in order:
+        figures['a watermark'][i] = watermark_us(pair[i][0])
     for connection in connections:
         connection.execute('DROP TABLE filled')
         connection.close()
