@@ -75,7 +75,7 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 *count)
 			fuuid_clock_require_end(last);
 			ns = last + 1;
 
-			/* Only what the clock has passed is taken in bulk. */
+			/* In bulk only where the clock is ahead of the latest. */
 			*count = 1;
 		}
 		Assert(!IsTransactionState() || fuuid_in_flight_published_ns <= ns);

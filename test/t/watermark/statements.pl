@@ -309,7 +309,7 @@ $reader->send("SELECT take() $waits");
 wait_until('it waits', sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'") eq '1' });
 $writer->query_safe('COMMIT');
 $writer->query_safe('SELECT pg_advisory_unlock(1)');
-cmp_ok($reader->receive, 'gt', $id, 'a VOLATILE function gives the statement that calls it a later one, as doc/ordering.md says');
+cmp_ok($reader->receive, 'gt', $id, 'a VOLATILE function gives the statement that calls it a later one, as doc/change-feeds.md says');
 $reader->query_safe('COMMIT');
 
 $_->quit foreach $writer, $reader, $other;
