@@ -3,7 +3,7 @@
  *	  Another library's callback at the end of a transaction: raises an error as the process
  *	  ends, before the callbacks of the libraries that were there earlier; and if it is
  *	  told to, generates after a commit, where there is no transaction, or waits after
- *	  its end until a file is removed.
+ *	  its end until a file is removed.  And what another library may release meanwhile.
  */
 #include "postgres.h"
 
@@ -14,6 +14,7 @@
 #include "storage/ipc.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
 PG_MODULE_MAGIC;
 
@@ -24,6 +25,7 @@ PGDLLEXPORT void _PG_init(void);
 PG_FUNCTION_INFO_V1(generate_after_commit);
 PG_FUNCTION_INFO_V1(generated_after_commit);
 PG_FUNCTION_INFO_V1(wait_after_end);
+PG_FUNCTION_INFO_V1(release_owner);
 
 static PGFunction uuidv7_fast = NULL;
 static char message[256];
@@ -56,6 +58,21 @@ Datum
 wait_after_end(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	waits = true;
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * release_owner() returns boolean: one that belongs to no transaction, in a transaction
+ */
+Datum
+release_owner(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	ResourceOwner owner = ResourceOwnerCreate(NULL, "xact_callback");
+
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, true, true);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, true, true);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, true, true);
+	ResourceOwnerDelete(owner);
 	PG_RETURN_BOOL(true);
 }
 

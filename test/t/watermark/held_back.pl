@@ -147,6 +147,18 @@ foreach my $i (0 .. ($#calls > $#ends ? $#calls : $#ends))
 	}
 }
 
+# Another library releases resources of its own, which are no transaction's, during one.
+{
+	$node->safe_psql('postgres', "CREATE FUNCTION release_owner() RETURNS bool LANGUAGE c AS '$callback'");
+	my $session = session();
+	my $id      = in_transaction($session);
+	$session->query_safe('SELECT release_owner()');
+	cmp_ok(watermark(), 'le', $id, 'resources of another library are released: the watermark is held back');
+	$session->query_safe('COMMIT');
+	cmp_ok(watermark(), 'gt', $id, '... until the transaction ends');
+	$session->quit;
+}
+
 # What another library generates after a commit is in no transaction: it holds nothing
 # back, and durable order, which reads the catalogs, refuses it.
 {
