@@ -145,7 +145,7 @@ def main():
     for name, figures in pairs.items():
         ratios = [new / old for new, old in figures]
         quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-        unit = 'us' if 'first call' in name or 'a row per' in name else 'ms'
+        unit = 'us' if 'first call' in name or 'a row per' in name or name == 'a watermark' else 'ms'
         new, old = (statistics.median(column) for column in zip(*figures))
         print(f'{name:46} {new:6.1f} {unit} {old:6.1f} {unit} {statistics.median(ratios):6.3f}'
               f'  {quartiles[0]:.3f}-{quartiles[2]:.3f}')
