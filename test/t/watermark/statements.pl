@@ -141,13 +141,14 @@ DECLARE
 	used bigint[] := '{}';
 	i int := 0;
 BEGIN
-	WHILE i < 1000000 OR changes < 1000 LOOP
+	WHILE i < 1000000 OR changes < 500 LOOP
 		i := i + 1;
+		ASSERT i < 50000000, 'it changes';
 		one := two;
 		two := uuidv7_fast_watermark();
 		ASSERT two >= one, 'it goes back';
 		changes := changes + (two > one)::int;
-		IF changes >= 100 AND used = '{}' OR changes >= 1000 AND i >= 1000000 THEN
+		IF changes >= 20 AND used = '{}' OR changes >= 500 AND i >= 1000000 THEN
 			SELECT used || total_bytes INTO used FROM pg_backend_memory_contexts WHERE name = 'TopTransactionContext';
 		END IF;
 	END LOOP;
