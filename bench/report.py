@@ -32,7 +32,6 @@ TITLES = {
     'woken': 'A reader that is woken',
     'upper_bound': 'The upper bound of durable order',
     'clock': 'Two clocks',
-    'xorshift': 'The generator xorshift128+',
 }
 NOTES = {
     'statements': '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Unbuffered: `fast_uuid.buffer_size = 0`.',
@@ -73,8 +72,6 @@ NOTES = {
     'upper_bound': 'What two sessions write that generate under durable order without a pause, beginning at a checkpoint.',
     'clock': 'Linked with no server. The interpolated clock is the one of `bench/interpolated_clock.h`, which is not part '
              'of the extension; the simulated cases drive it with a counter and a clock made up for the purpose.',
-    'xorshift': 'The lanes of `src/common/xorshift_lanes.h` against a loop over one generator, filling 4096 bytes. Published for '
-                'one core of an i7-4770: 7.14 GB/s.',
 }
 
 
@@ -233,7 +230,6 @@ TABLES = {
     'woken': woken,
     'upper_bound': upper_bound,
     'clock': program('clock'),
-    'xorshift': program('xorshift'),
 }
 
 

@@ -52,7 +52,7 @@ def prepare(server, setup):
 
 def programs(results):
     """What is measured outside of a server, by programs that print CSV."""
-    for program in ('clock', 'xorshift'):
+    for program in ('clock',):
         out = subprocess.run([BENCH / program], check=True, capture_output=True, text=True).stdout
         for line in out.splitlines():
             what, figure, unit = line.split(',')

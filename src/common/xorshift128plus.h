@@ -16,14 +16,6 @@ typedef struct Xorshift128Plus
 	uint64		s[2];
 } Xorshift128Plus;
 
-/*
- * x^(2^64) modulo the characteristic polynomial of the state transition: bit
- * i % 64 of word i / 64 is the coefficient of x^i.  test/unit derives it from
- * the transition's matrix.
- */
-static const uint64 xorshift128plus_stream[2] =
-{UINT64CONST(0x8a5cd789635d2dff), UINT64CONST(0x121fd2155c472f96)};
-
 /* The next number of splitmix64, whose whole state is one counter. */
 static inline uint64
 splitmix64_next(uint64 *state)
@@ -58,25 +50,6 @@ xorshift128plus_next(Xorshift128Plus *g)
 	s1 ^= s1 << 23;
 	g->s[1] = s1 ^ s0 ^ (s1 >> 18) ^ (s0 >> 5);
 	return result;
-}
-
-/*
- * Jump ahead by 2^64 numbers: apply the polynomial to the state, term by term.
- */
-static inline void
-xorshift128plus_jump(Xorshift128Plus *g)
-{
-	Xorshift128Plus sum = {{0, 0}};
-
-	for (int i = 0; i < 128; i++)
-	{
-		uint64		term = -(xorshift128plus_stream[i / 64] >> (i % 64) & 1);
-
-		sum.s[0] ^= g->s[0] & term;
-		sum.s[1] ^= g->s[1] & term;
-		(void) xorshift128plus_next(g);
-	}
-	*g = sum;
 }
 
 #endif							/* FUUID_XORSHIFT128PLUS_H */

@@ -4,15 +4,15 @@
  */
 #include "postgres.h"
 
+#include "common/xorshift128plus.h"
 #include "compat.h"
 #include "entropy/entropy.h"
-#include "common/xorshift_lanes.h"
 
 struct XorshiftGenerator
 {
 	uint64		seed;
-	bool		started;		/* "lanes" is set */
-	XorshiftLanes lanes;
+	bool		started;		/* "state" is set */
+	Xorshift128Plus state;
 };
 
 /*
@@ -25,10 +25,10 @@ XorshiftGenerator *fuuid_seeded_generator = NULL;
 static bool
 start_generator(XorshiftGenerator *generator, const char **why)
 {
-	Xorshift128Plus first;
+	Xorshift128Plus *state = &generator->state;
 
 	if (generator != &unseeded)
-		xorshift128plus_seed(&first, generator->seed);
+		xorshift128plus_seed(state, generator->seed);
 	else
 	{
 		const EntropySource *kernel = &fuuid_entropy_getrandom;
@@ -41,14 +41,12 @@ start_generator(XorshiftGenerator *generator, const char **why)
 		do
 		{
 			if ((kernel->fill == NULL ||
-				 !kernel->fill((uint8 *) &first, sizeof(first), why)) &&
+				 !kernel->fill((uint8 *) state, sizeof(*state), why)) &&
 				!(fuuid_entropy_kernel_seeded(why) &&
-				  pg_strong_random(&first, sizeof(first))))
+				  pg_strong_random(state, sizeof(*state))))
 				return false;
-		} while (first.s[0] == 0 && first.s[1] == 0);
+		} while (state->s[0] == 0 && state->s[1] == 0);
 	}
-	xorshift_lanes_start(&generator->lanes, first);
-	explicit_bzero(&first, sizeof(first));
 	generator->started = true;
 	return true;
 }
@@ -63,7 +61,12 @@ xorshift_fill(uint8 *buf, size_t len, const char **why)
 	if (!generator->started && !start_generator(generator, why))
 		return false;
 
-	xorshift_lanes_fill(&generator->lanes, buf, len);
+	for (; len > 0; buf += sizeof(uint64), len -= sizeof(uint64))
+	{
+		uint64		word = xorshift128plus_next(&generator->state);
+
+		memcpy(buf, &word, sizeof(word));
+	}
 	return true;
 }
 

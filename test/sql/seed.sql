@@ -3,7 +3,7 @@
 CREATE FUNCTION pg_temp.tails(made integer) RETURNS text[] LANGUAGE sql AS $$
   SELECT array_agg(right(uuidv7_fast('xorshift128+')::text, 14)) FROM generate_series(1, made) $$;
 
--- golden: lower 52 bits of eight lanes of xorshift128+ from 42, two rows, calculated
+-- golden: lower 52 bits of xorshift128+ from 42, calculated
 -- with Python's integers
 SET fast_uuid.seed = '42';
 SELECT unnest(pg_temp.tails(16)) AS tail;

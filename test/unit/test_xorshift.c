@@ -8,7 +8,7 @@
  */
 #include "c.h"
 
-#include "common/xorshift_lanes.h"
+#include "common/xorshift128plus.h"
 #include "tap.h"
 
 #define BITS 128
@@ -28,15 +28,6 @@ apply(const Matrix *m, const uint64 in[2], uint64 out[2])
 			for (int w = 0; w < 2; w++)
 				sum[w] ^= m->column[i][w];
 	memcpy(out, sum, sizeof(sum));
-}
-
-static void
-square(Matrix *m)
-{
-	Matrix		old = *m;
-
-	for (int i = 0; i < BITS; i++)
-		apply(&old, old.column[i], m->column[i]);
 }
 
 /* One step of the linear engine (Vigna 2017, figure 1), shifts 23, 18, 5. */
@@ -60,22 +51,6 @@ same(const Xorshift128Plus *g, const uint64 s[2])
 	return g->s[0] == s[0] && g->s[1] == s[1];
 }
 
-/* Does the jump do what the matrix does, on every unit vector? */
-static bool
-jumps_like(const Matrix *m)
-{
-	for (int i = 0; i < BITS; i++)
-	{
-		Xorshift128Plus g = {{0, 0}};
-
-		g.s[i / 64] = UINT64CONST(1) << (i % 64);
-		xorshift128plus_jump(&g);
-		if (!same(&g, m->column[i]))
-			return false;
-	}
-	return true;
-}
-
 int
 main(void)
 {
@@ -91,8 +66,7 @@ main(void)
 		{UINT64CONST(0xce7969def75baee9), UINT64CONST(0x9b27cbf8baaadaef),
 	UINT64CONST(0x2001ac4746b33019), UINT64CONST(0x835c5a6ba31921fa)}};
 
-	static Matrix t,
-				stream;
+	static Matrix t;
 	Xorshift128Plus g;
 	uint64		state[2];
 	bool		splitmix_equal = true,
@@ -125,50 +99,6 @@ main(void)
 		equal &= same(&g, state);
 	}
 	ok(equal, "a thousand steps as by the transition matrix");
-
-	stream = t;
-	for (int i = 0; i < 64; i++)
-		square(&stream);
-	ok(jumps_like(&stream), "a jump is the matrix squared 64 times");
-
-	/* The lanes against eight generators stepped one by one. */
-	{
-		enum
-		{
-			WORDS = 8 * 100
-		};
-		static uint64 expected[WORDS];
-		static uint64 drawn[WORDS];
-		XorshiftLanes lanes;
-		bool		all_sizes = true;
-
-		xorshift128plus_seed(&g, 42);
-		for (int lane = 0; lane < 8; lane++)
-		{
-			Xorshift128Plus one = g;
-
-			for (int jump = 0; jump < lane; jump++)
-				xorshift128plus_jump(&one);
-			for (int i = lane; i < WORDS; i += 8)
-				expected[i] = xorshift128plus_next(&one);
-		}
-		for (size_t words = 1; words <= 50; words++)
-		{
-			size_t		done = 0;
-
-			xorshift_lanes_start(&lanes, g);
-			while (done < WORDS)
-			{
-				size_t		now = Min(words, WORDS - done);
-
-				xorshift_lanes_fill(&lanes, (uint8 *) (drawn + done), now * 8);
-				done += now;
-			}
-			for (int i = 0; i < WORDS; i++)
-				all_sizes &= drawn[i] == expected[i];
-		}
-		ok(all_sizes, "eight lanes give the same stream, drawn 1 to 50 words at a time");
-	}
 
 	return done_testing();
 }
