@@ -1,6 +1,6 @@
 # Readers that follow a table by the watermark, when the order is reset: by the
 # statements of the documents none misses a row, in any database; one whose position
-# is not lowered does, which is why they are there.
+# is not lowered does, which is why they are there.  The same for bounds that are stored.
 
 use strict;
 use warnings;
@@ -62,10 +62,19 @@ foreach my $database ('here', 'there', 'forgotten')
 cmp_ok(lead(), '>', 3000, 'and its id is ahead of the clock');
 add('here', 'not read');
 
+# Bounds that are stored: of windows, here of a minute, and for a standby.
+my %recipe = map { $_->{sql} =~ /CREATE TABLE (outbox_hours|feed_watermark)/ ? ($1 => $_->{sql}) : () } examples('doc/change-feeds.md');
+my $bounds = 'SELECT ends AS bound FROM outbox_hours UNION ALL SELECT upto FROM feed_watermark';
+$node->safe_psql('here', "$_; CREATE TABLE not_lowered AS $bounds")
+  foreach join "\n", map { s/'hour'/'minute'/r } @recipe{ 'outbox_hours', 'feed_watermark' };
+
 # As the page says, after an attempt that failed, and in the other database.
 $node->safe_psql('here', $of_positions[0] =~ s/^COMMIT/ROLLBACK/mr);
 is(lead(), 0, 'a rollback does not undo the reset');
 $node->safe_psql('here', $of_positions[0]);
+$node->safe_psql('here', q{
+DELETE FROM outbox_hours WHERE ends > uuidv7_fast_min(now());
+UPDATE feed_watermark SET upto = least(upto, uuidv7_fast_min(now()))});
 $node->safe_psql('there', 'UPDATE outbox_reader SET read_up_to = least(read_up_to, uuidv7_fast_min(now()))');
 is(lead(), 0, 'after the reset: the clock again');
 
@@ -73,6 +82,8 @@ my %added = map { $_ => add($_, 'after') } 'here', 'there', 'forgotten';
 is(read_to('here',  $added{here}),  'after', 'a reader whose position was lowered: the new row, and none that is ahead of the clock');
 is(read_to('there', $added{there}), 'after', 'the same in another database');
 is(read_to('forgotten', $added{forgotten}), '', 'a reader that was forgotten misses it');
+is($node->safe_psql('here', "SELECT count(*) FROM ($bounds) AS b WHERE bound > '$added{here}'"), 0, 'stored bounds that were lowered are below new rows');
+is($node->safe_psql('here', "SELECT count(*) FROM not_lowered WHERE bound > '$added{here}'"), 2, 'those that were forgotten are above them');
 
 $node->stop;
 done_testing();
