@@ -1,104 +1,93 @@
-"""What bench/quotes.py is written in: which figure stands where, and how many digits
-it has."""
+"""Places the figures of bench/results/results.csv into the pages: python3 bench/figures.py [--check]
 
-import math
-from dataclasses import dataclass
+A page has a mark after each: 143<!--= statements / uuidv7_fast() / ms -->.  A mark
+has so many fields of a row (experiment, case, parameter, metric) as no other row
+has, and means its median.  It can calculate, from left to right, with such rows and
+with numbers: inserts / uuidv7_fast() / LOGGED / ms ÷ 1000.  A figure keeps the number
+of its decimals.
 
-from results import COLUMNS, figure
+--check only compares.  In the pages of MEASURED it also finds figures with a unit
+that have no mark: where one was not measured, any other comment after it says so."""
 
+import operator
+import re
+import sys
+from pathlib import Path
 
-class Unknown(Exception):
-    """A figure that cannot be told from the results."""
+from results import Summary
 
+TOP = Path(__file__).resolve().parent.parent
+MEASURED = ('README.md', 'doc/performance.md', 'doc/faq.md', 'doc/guide.md')
 
-@dataclass(frozen=True)
-class Quote:
-    file: str
-    template: str       # {} is a figure, a blank is any white space
-    figures: tuple      # functions: Summary -> text
-
-    def expected(self, summary):
-        texts = [make(summary) for make in self.figures]
-        if len(texts) != self.template.count('{}'):
-            raise ValueError(f'"{self.template}" has {self.template.count("{}")} places for {len(texts)} figures')
-        return texts
-
-
-def value(what):
-    """What is quoted: a key of results.csv, with the column if that is not the median, or
-    what the functions below make of it.  As a function: Summary -> number."""
-    if callable(what):
-        return what
-
-    def get(summary):
-        key, column = (what[:-1], what[-1]) if what[-1] in COLUMNS else (what, 'median')
-        number = summary.get(*key, column)
-        if number is None:
-            raise Unknown(f'results.csv has no {column} of {", ".join(map(str, key))}')
-        return number
-    return get
+NUMBER = r'(?<![\w.,^-])\d+(?:,\d{3})*(?:\.\d+)?'
+MARK = re.compile(rf'({NUMBER})?<!--=\s(.*?)\s-->', re.DOTALL)
+WITH_UNIT = re.compile(rf'{NUMBER}\s*(?:(?:ns|[µμu]s|ms|s|[kMG]i?B|%|×|times)(?!\w)'
+                       r'|(?:milli|micro|nano)?seconds?\b|(?:million\s+)?(?:\w+\s+)?per\s+second)')
+CODE = re.compile(r'^```.*?^```|`[^`\n]*`', re.MULTILINE | re.DOTALL)
+OPERATORS = {'÷': operator.truediv, '×': operator.mul, '−': operator.sub}
 
 
-def scaled(factor):
-    return lambda what: lambda summary: value(what)(summary) * factor
+def operand(text, rows):
+    if re.fullmatch(NUMBER, text):
+        return float(text)
+    fields = set(text.split(' / '))
+    found = [row['median'] for key, row in rows.items() if fields <= set(key)]
+    if len(found) != 1:
+        raise LookupError(f'{len(found)} rows of results.csv have "{text}"')
+    return found[0]
 
 
-seconds = scaled(1 / 1000)          # of ms
-megabytes = scaled(1e-6)            # of bytes
-millions = scaled(1e-6)             # of values, per second or not
+def expected(mark, shape, rows):
+    """What a mark stands for, in the shape of the figure that is there."""
+    first, *more = re.split(r' ([÷×−]) ', ' '.join(mark.split()))
+    value = operand(first, rows)
+    for sign, text in zip(more[::2], more[1::2]):
+        value = OPERATORS[sign](value, operand(text, rows))
+    if value < 0:
+        raise LookupError(f'"{mark}" is {value:.6g}: the sentence is no longer true')
+    return f'{value:,.{len(shape.partition(".")[2])}f}'
 
 
-def largest(*keys):
-    return lambda summary: max(value(key)(summary) for key in keys)
+def placed(text, rows, complain):
+    """A page with its figures placed."""
+    plain = CODE.sub(lambda code: re.sub(r'[^\n]', ' ', code[0]), text)
+    for match in reversed(list(MARK.finditer(plain))):
+        line = plain.count('\n', 0, match.start()) + 1
+        try:
+            if not match[1]:
+                raise LookupError(f'no figure before the mark "{match[2]}"')
+            figure = expected(match[2], match[1], rows)
+        except LookupError as reason:
+            complain(line, reason)
+            continue
+        if figure != match[1]:
+            text = text[:match.start()] + figure + text[match.end(1):]
+            complain(line, f'"{match[1]}" should be "{figure}"', wrong=False)
+    return text, plain
 
 
-def difference(what, less):
-    return lambda summary: value(what)(summary) - value(less)(summary)
+def main(check):
+    rows = Summary(TOP / 'bench/results/results.csv').rows
+    problems = []
+    for page in sorted([*TOP.glob('*.md'), *TOP.glob('doc/**/*.md')]):
+        name = page.relative_to(TOP).as_posix()
+
+        def complain(line, what, wrong=True):
+            if wrong or check:
+                problems.append(f'{name}:{line}: {what}')
+
+        before = page.read_bytes().decode('utf-8')     # with the ends of its lines
+        after, plain = placed(before, rows, complain)
+        if check and name in MEASURED:
+            for match in WITH_UNIT.finditer(plain):
+                complain(plain.count('\n', 0, match.start()) + 1, f'no mark after "{" ".join(match[0].split())}"')
+        if after != before and not check:
+            page.write_bytes(after.encode('utf-8'))
+    print(*problems, sep='\n', end='\n' if problems else '', file=sys.stderr)
+    return 1 if problems else 0
 
 
-def ratio(what, to):
-    """Of two figures of the same table."""
-    if not callable(what) and not callable(to) and what[0] != to[0]:
-        raise ValueError(f'{what} and {to} are not of the same table')
-    return lambda summary: value(what)(summary) / value(to)(summary)
-
-
-def more(what):
-    """Percent by which a ratio is above 1."""
-    return lambda summary: (value(what)(summary) - 1) * 100
-
-
-def less(what):
-    """Percent by which a ratio is below 1."""
-    return lambda summary: (1 - value(what)(summary)) * 100
-
-
-def share(part, whole_of):
-    """Percent that one figure is of another."""
-    return lambda summary: value(part)(summary) / value(whole_of)(summary) * 100
-
-
-def _text(shape):
-    def style(what):
-        def made(summary):
-            text = shape(value(what)(summary))
-            if text.startswith('-'):
-                raise Unknown(f'the figure is {text}: the sentence is no longer true')
-            return text
-        return made
-    return style
-
-
-def two_digits(number):
-    rounded = float(f'{number:.1e}')
-    if abs(rounded) >= 10 or rounded == 0:
-        return f'{rounded:,.0f}'
-    # As many decimals as two digits have: 5.0, 0.62, 0.041.
-    return f'{rounded:.{1 - int(f"{rounded:e}".split("e")[1])}f}'
-
-
-about = _text(two_digits)                          # two digits
-three = _text(figure)                               # three, as in the report
-whole = _text(lambda number: f'{number:,.0f}')      # 1,279
-upward = _text(lambda number: f'{math.ceil(number):,}')   # the next whole number
-tenths = _text(lambda number: f'{number:,.1f}')     # 12.4
+if __name__ == '__main__':
+    if sys.argv[1:] not in ([], ['--check']):
+        sys.exit(__doc__)
+    sys.exit(main(bool(sys.argv[1:])))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import machine
 import plots
-from figures import two_digits
 from generators import CORE_V7, CRYPTOGRAPHIC, DEFAULT, DURABLE, NEXTVAL
-from results import Summary, figure
+from results import Summary, figure, two_digits
 
 MILLION = '1000000'
 TITLES = {

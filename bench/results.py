@@ -66,6 +66,14 @@ def figure(value):
     return f'{value:.1f}' if abs(value) >= 10 else f'{value:.2f}'
 
 
+def two_digits(value):
+    rounded = float(f'{value:.1e}')
+    if abs(rounded) >= 10 or rounded == 0:
+        return f'{rounded:,.0f}'
+    # As many decimals as two digits have: 5.0, 0.62, 0.041.
+    return f'{rounded:.{1 - int(f"{rounded:e}".split("e")[1])}f}'
+
+
 class Summary:
     """The table, read again."""
 
