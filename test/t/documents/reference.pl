@@ -15,17 +15,30 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 
 my $text = slurp_file('doc/reference.md');
-my %documented;
-foreach my $section ($text =~ /^## Functions [^\n]*\n\n(.*?)(?=^## )/msg)
+
+# The rows of the table with these headings, each a list of its cells.
+sub table
 {
-	my ($general, @entries) = split /^### /m, $section;
-	foreach my $entry (@entries)
-	{
-		my ($signature, $returns, $about) = $entry =~ /\A`(\w+\(.*?\)) → (.*?)`\n(.*)/s or die "no signature: $entry";
-		$documented{$signature} = { returns => $returns, text => "$general$about", about => $about };
-	}
+	my ($headings) = @_;
+	my ($rows) = $text =~ /^\| \Q$headings\E \|\n\|[- |]+\|\n((?:\|.*\n)+)/m or die "no table: $headings";
+	return map { [ /\G\|\s*((?:`[^`]*`|[^`|])*?)\s*(?=\|)/g ] } split /\n/, $rows;
 }
-my %columns_of = map { /^(\w+)\(/ ? ($1 => $documented{$_}{about}) : () } keys %documented;
+
+my (%documented, %example);
+foreach my $row (table('function | meaning | example'))
+{
+	my ($function, $meaning, $example) = @$row;
+	my ($signature, $returns) = $function =~ /\A`(\w+\(.*\)) → (.*)`\z/ or die "no signature: $function";
+	$documented{$signature} = $returns;
+	$example{$signature} = [ map { s/^`(.*)`$/$1/r } split / → /, $example, 2 ];
+}
+my %properties;
+foreach my $row (table('functions | volatility | parallel safety | executed by'))
+{
+	my ($names, @properties) = @$row;
+	$properties{ s/`//gr } = \@properties foreach split /, /, $names;
+}
+my %columns_of = map { /\A(\w+)\n(.*)\z/s ? ($1 => $2) : () } split /^##+ /m, $text;
 
 my @functions = split /\n/, $node->safe_psql('postgres', q{
 SELECT proname || '(' || CASE WHEN proargmodes IS NULL OR 'i' = ANY (proargmodes) THEN pg_get_function_arguments(p.oid) ELSE '' END || ')',
@@ -44,15 +57,21 @@ foreach my $function (@functions)
 	$signature =~ s/::(text|interval)//;
 	$signature =~ s/00:00:01/1 s/;
 	$returns =~ s/timestamp with time zone/timestamptz/;
-	my $row = delete $documented{$signature};
-	ok($row, "$signature is in the reference") or next;
-	is($row->{returns}, $returns, "$signature: what it returns");
-	like($row->{text}, { i => qr/`IMMUTABLE`/, s => qr/`STABLE`/, v => qr/`VOLATILE`/ }->{$volatility}, "$signature: volatility");
-	is($row->{text} =~ /PARALLEL\s+RESTRICTED/ ? 'r' : 's', $parallel, "$signature: parallel safety");
-	is($row->{text} =~ /`STRICT`/ ? 't' : 'f', $strict, "$signature: NULL");
-	is($row->{text} =~ /Superusers\s+by\s+default/ ? 'f' : 't', $public, "$signature: who may call it");
+	is(delete $documented{$signature}, $returns, "$signature is in the reference, with what it returns");
+	my %called = (i => 'IMMUTABLE', s => 'STABLE', v => 'VOLATILE');
+	is_deeply($properties{ $signature =~ s/\(.*//r } // $properties{'the others'},
+		[ "`$called{$volatility}`" . ($strict eq 't' ? ', `STRICT`' : ''), $parallel eq 'r' ? '`RESTRICTED`' : '`SAFE`',
+			$public eq 't' ? 'everybody' : 'superusers by default' ],
+		"$signature: its properties");
+
+	# Its example runs, and has that result if it is always the same.
+	my ($call, $result) = @{ delete $example{$signature} // [ 'none' ] };
+	next if $returns eq 'trigger';
+	my ($code, $out, $err) = $node->psql('postgres', 'SET timezone = UTC; ' . ($call =~ /^SELECT/ ? $call : "SELECT $call"));
+	is($code, 0, "$signature: its example") or diag($err);
+	is($out, $result, "$signature: its result") if $volatility eq 'i';
 }
-is_deeply([ keys %documented ], [], 'and no function is there that does not exist');
+is_deeply([ sort keys %documented ], [], 'and no function is there that does not exist');
 
 # A column is in the entry of its function.
 foreach my $row (split /\n/, $node->safe_psql('postgres', q{
@@ -64,13 +83,13 @@ SELECT proname, name FROM pg_proc, unnest(proargnames, proargmodes) AS argument 
 }
 
 my %words = (all => $node->safe_psql('postgres', q{SELECT string_agg(name, ', ') FROM fast_uuid_sources()}), empty => '', '`4kB`' => 4096);
-my %settings = map { /^`fast_uuid\.(\w+)`\n\nSet\s+by\s+(\w+)\.\s+Default:\s+(.*?)\.\s/ ? ($1 => [ $2, $3 ]) : () } split /^### /m, $text;
+my %settings = map { $_->[0] =~ /^`fast_uuid\.(\w+)`$/ ? ($1 => [ @$_[ 2, 1 ] ]) : () } table('setting | default | changed by | meaning');
 foreach my $row (split /\n/, $node->safe_psql('postgres', q{
 SELECT substr(name, 11), context, boot_val FROM pg_settings WHERE name LIKE 'fast\_uuid.%'}))
 {
 	my ($name, $context, $default) = split /\|/, $row;
 	my ($who, $documented) = @{ delete $settings{$name} // [ '', '' ] };
-	is($who, $context eq 'user' ? 'everybody' : 'superusers', "fast_uuid.$name: who may set it");
+	is($who, $context eq 'user' ? 'any user' : 'superusers', "fast_uuid.$name: who may set it");
 	if ($name eq 'source')
 	{
 		my $without = $text =~ /Without OpenSSL the default is `(\w+)`, or `(\w+)`/ ? "$1|$2" : '';
