@@ -127,7 +127,7 @@ warnings:
 	  echo "$$cc: no warning in $(words $(WARNING_FILES)) files"; \
 	done
 
-# The pure parts, without a server, under the sanitizers.
+# What needs no server, under the sanitizers.
 unit: prove $(UNIT_TESTS)
 	$(PROVE) --exec '' $(UNIT_TESTS)
 	@if command -v musl-gcc >/dev/null; then $(MAKE) -s $(MUSL_TEST) && $(PROVE) --exec '' $(MUSL_TEST); \
