@@ -31,6 +31,14 @@ sub new_database
 	return;
 }
 
+# Without the extension's generator.
+new_database('faq');
+query('faq', $_->{sql}) foreach examples('doc/faq.md');
+is( query('faq', q{
+SELECT bool_and(uuidv7_fast_timestamp(id) BETWEEN date_trunc('milliseconds', began) AND ended), count(DISTINCT id)
+  FROM (SELECT clock_timestamp() AS began, uuidv7_ms() AS id, clock_timestamp() AS ended FROM generate_series(1, 1000)) AS generated}),
+	't|1000', 'the function in SQL: version 7, of that millisecond, each another');
+
 # Those of the page, from November 2026 to December 2027.
 my @partitions = grep { !$_->{extension} } examples('doc/partitions.md');
 my ($search) = map { $_->{sql} } grep { $_->{sql} =~ /previous_ends/ } @partitions;
