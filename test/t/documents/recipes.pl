@@ -39,6 +39,12 @@ SELECT bool_and(uuidv7_fast_timestamp(id) BETWEEN date_trunc('milliseconds', beg
   FROM (SELECT clock_timestamp() AS began, uuidv7_ms() AS id, clock_timestamp() AS ended FROM generate_series(1, 1000)) AS generated}),
 	't|1000', 'the function in SQL: version 7, of that millisecond, each another');
 
+# The same ids again.
+new_database('guide');
+my ($seeded) = map { $_->{sql} } grep { $_->{sql} =~ /fast_uuid\.seed/ } examples('doc/guide.md');
+is(query('guide', $seeded), join("\n", map { s/ +//gr } slurp_file('doc/guide.md') =~ /^ (\d +\| [-0-9a-f]{36})$/mg),
+	'a seed and times: the ids that the page shows');
+
 # Those of the page, from November 2026 to December 2027.
 my @partitions = grep { !$_->{extension} } examples('doc/partitions.md');
 my ($search) = map { $_->{sql} } grep { $_->{sql} =~ /previous_ends/ } @partitions;
