@@ -15,7 +15,7 @@
  *
  *	  malloc N		requests of N bytes or more find no memory
  *
- *	  faults.c sets it in a living session; it is for that process.
+ *	  faults.c sets it in an existing session; it is for that process.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

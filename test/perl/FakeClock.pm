@@ -25,7 +25,7 @@ sub fake_clock_installed
 	return defined $library;
 }
 
-# Seconds ('+0', '-3600') that the clock of the node, living sessions included,
+# Seconds ('+0', '-3600') that the clock of the node, existing sessions included,
 # differs from the true time.
 sub set_clock_offset
 {

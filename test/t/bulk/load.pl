@@ -1,4 +1,4 @@
-# Sixteen clients insert rows whose keys are made by default, from every source
+# Sixteen clients insert rows with the default as their key, from every source
 # and under both orders: no error, no key twice, and no memory that grows.
 #
 #   SECONDS_PER_SOURCE=n   half of it under each order; without it two seconds a

@@ -1,4 +1,4 @@
-# A backend's memory does not grow with the number of values it makes, nor
+# A backend's memory does not grow with the number of UUIDs it generates, nor
 # with errors and changes of settings; and the largest array can be made.
 
 use strict;

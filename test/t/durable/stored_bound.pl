@@ -1,6 +1,6 @@
 # The watermark only reads, and holds until the server restarts.  One that is stored
 # together with an id of the transaction that stores it outlives the server: crashes with
-# the clock set back, and a promotion.
+# the clock stepped back, and a promotion.
 
 use strict;
 use warnings;

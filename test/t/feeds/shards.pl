@@ -1,7 +1,7 @@
 # A feed over two servers, each of which has some of the rows.  Sessions insert on both by
 # two-phase commit, in Citus' order of steps: the one where a transaction began commits
 # between the phases, its log says what the second one is to be, and that may come late.
-# Servers are killed between the phases, under durable order with their clocks set back.
+# Servers are killed between the phases, under durable order with their clocks stepped back.
 #
 # The protocol: 1. the least watermark of all servers, or an error; 2. wait until what is
 # prepared on any of them now is not any more; 3. read below it, in new statements.  It

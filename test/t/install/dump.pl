@@ -1,4 +1,4 @@
-# pg_dump of tables whose keys are made by default restores into an empty server.  The
+# pg_dump of tables whose keys are defaults restores into an empty server.  The
 # order goes on there by the clock; after the page's recipe also where that is behind.
 
 use strict;

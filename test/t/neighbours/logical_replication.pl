@@ -1,8 +1,8 @@
-# Two servers that replicate one table to each other, with keys made on each side by
+# Two servers that replicate one table to each other, with keys generated on each side by
 # default: both insert at once, with the clocks right, and with both clocks standing
 # still at the same instant, so that only the random bits keep the sides apart.  No row
 # is lost, no key conflicts, and each session keeps its order, on both sides.  In the
-# second case 8 sessions make values on the same 1000 nanoseconds, and any two of them
+# second case 8 sessions generate UUIDs on the same 1000 nanoseconds, and any two of them
 # are equal with a probability below 28 * 1000 / 2^54 = 2e-12.
 
 use strict;

@@ -1,5 +1,5 @@
 # A clock that goes back a second, an hour, and forward ten years and back, in
-# both scopes of the order: strict order where it is promised, the limit on the
+# both orders: monotonic where it is promised, the limit on the
 # lead where it is asked for, and the way out.
 
 use strict;
@@ -66,7 +66,7 @@ END $$});
 		  . "SELECT by_cursor('$session')";
 		return $session eq 'living' ? $living->query_safe($sql) : $node->safe_psql('postgres', "$set; $sql");
 	};
-	# Seconds by which the latest value, and the largest ever, lead the clock.
+	# Seconds by which the latest UUID, and the largest lead ever, are ahead of the clock.
 	my $leads = sub {
 		return $living->query_safe(
 			"SELECT round(extract(epoch FROM clock_lead)), round(extract(epoch FROM largest_clock_lead))"
@@ -95,7 +95,7 @@ END $$});
 			  . ' (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM kept) AS pairs'),
 		$scope eq 'instance' ? 't' : 'f', "$scope: order across sessions as promised");
 
-	# The living session is ten years ahead now.
+	# The existing session is ten years ahead now.
 	$living->query_safe("SET fast_uuid.max_clock_lead = '1 h'");
 	foreach my $call ('uuidv7_fast()', 'uuidv7_fast_array(10)', 'uuidv7_fast_set(10)', "uuidv7_fast(interval '1 s')")
 	{

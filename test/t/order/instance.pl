@@ -81,7 +81,7 @@ foreach my $turn (1 .. 200)
 }
 is($violations, 0, 'two sessions in turn: each value is greater than the other\'s before');
 
-# A set that rests in one session while another makes values.
+# A set that rests in one session while another generates UUIDs.
 $sessions[0]->query_safe('BEGIN; DECLARE resting CURSOR FOR SELECT uuidv7_fast_set(10)');
 my @ids = map { ($sessions[0]->query_safe('FETCH resting'), $sessions[1]->query_safe('SELECT uuidv7_fast()')) } 1 .. 5;
 is(join(' ', @ids), join(' ', sort @ids), 'each row of a set is greater than what another session made before it');

@@ -100,7 +100,7 @@ sub count_violations
 	is($node->safe_psql('postgres', 'SELECT count(*) > 100 FROM made WHERE observed'), 't', "$name: others are observed");
 
 	# In the order of the witness: the largest value that has been returned
-	# must be smaller than each that is made by a call which begins later.
+	# must be smaller than what each call returns that begins later.
 	return $node->safe_psql(
 		'postgres', q{
 SET enable_hashagg = off;

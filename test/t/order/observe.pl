@@ -185,7 +185,7 @@ foreach my $case ([ 0, 600 ], [ -60, 660 ])
 	$session->quit;
 }
 
-# Durable order: after a crash, with the clock set back.
+# Durable order: after a crash, with the clock stepped back.
 SKIP:
 {
 	skip 'durable order requires PostgreSQL 17', 1 unless $durable;
@@ -196,7 +196,7 @@ SKIP:
 	$clock->start($node);
 	$clock->put($start - 3600 * $second);
 	$session = RawSession->start($node, "SET fast_uuid.ordering = 'durable'");
-	cmp_ok(next_of($session), '>', 1800 * $second, 'durable: it counts after a crash with the clock set back');
+	cmp_ok(next_of($session), '>', 1800 * $second, 'durable: it counts after a crash with the clock stepped back');
 	$session->quit;
 }
 

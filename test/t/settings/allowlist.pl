@@ -1,5 +1,5 @@
 # fast_uuid.allowed_sources in the configuration file: at the start, after a
-# reload in living sessions, with parallel workers, and in any order of lines.
+# reload in existing sessions, with parallel workers, and in any order of lines.
 
 use strict;
 use warnings;
@@ -40,7 +40,7 @@ sub wait_for_allowlist
 
 # In this order the file names a source that the list before it did not allow.
 reload("fast_uuid.source = 'getrandom'\nfast_uuid.allowed_sources = 'getrandom, urandom'\n");
-ok(wait_for_allowlist('getrandom, urandom'), 'a living session learns of the allowlist by a reload');
+ok(wait_for_allowlist('getrandom, urandom'), 'an existing session learns of the allowlist by a reload');
 is($living->query('SELECT uuidv7_fast()'), '', 'its source is outside, and makes no value');
 like($living->{stderr}, qr/entropy source "xorshift128\+" is not allowed/, 'the error says so');
 like($living->{stderr}, qr/HINT:  The setting "fast_uuid.allowed_sources" allows: getrandom, urandom\./,

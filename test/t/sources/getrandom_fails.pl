@@ -1,4 +1,4 @@
-# getrandom fails in a living session, by a seccomp filter: as a system call,
+# getrandom fails in an existing session, by a seccomp filter: as a system call,
 # and where the vDSO has to make one.
 
 use strict;

@@ -78,7 +78,7 @@ cmp_ok($node->safe_psql('postgres', "SELECT count(*) - count(DISTINCT $tail) FRO
 is( $node->safe_psql(
 		'postgres', 'SELECT bool_and(id > previous) FROM'
 		  . ' (SELECT id, lag(id) OVER (PARTITION BY backend, source ORDER BY n) AS previous FROM made) AS pairs'),
-	't', 'each backend made its values in strict order');
+	't', 'each backend generated its UUIDs in ascending order');
 
 $node->stop;
 done_testing();

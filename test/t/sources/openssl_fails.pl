@@ -1,4 +1,4 @@
-# RAND_bytes fails in a living session, with and without getrandom.
+# RAND_bytes fails in an existing session, with and without getrandom.
 
 use strict;
 use warnings;

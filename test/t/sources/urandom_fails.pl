@@ -1,4 +1,4 @@
-# /dev/urandom fails in a living session: missing, no device, not to be opened,
+# /dev/urandom fails in an existing session: missing, no device, not to be opened,
 # ending, or failing while it is read.
 
 use strict;
