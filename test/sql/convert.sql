@@ -1,108 +1,123 @@
--- Times in and out: uuidv7_fast_at, _min, _max and _timestamp.
+-- Times in and out: of a time, of now and a shift, bounds, and what is read from a UUID.
+\set ECHO none
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 -- the vector of RFC 9562, appendix A.6
-SELECT uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F') AS time,
-       uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F')
-         = 'Tuesday, February 22, 2022 2:22:22.00 PM GMT+05:00' AS as_in_the_rfc,
+SELECT uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F') AS time_in_the_rfc,
        uuidv7_fast_timestamp('017F22E2-79B0-7CC3-98C4-DC0C0C07398F', sub_ms => true) AS sub_ms;
 
--- other versions and variants have no such time
-SELECT count(*) AS tried, count(uuidv7_fast_timestamp(id)) AS with_time,
-       string_agg(to_hex(version) || to_hex(variant), ' ' ORDER BY version, variant)
-         FILTER (WHERE uuidv7_fast_timestamp(id) IS NOT NULL) AS which
+-- other versions and variants have no time
+SELECT count(*) AS tried, string_agg(to_hex(version) || to_hex(variant), ' '
+         ORDER BY version, variant) FILTER (WHERE time IS NOT NULL) AS with_time
   FROM generate_series(0, 15) AS version, generate_series(0, 15) AS variant,
-       CAST('017F22E2-79B0-' || to_hex(version) || 'CC3-' || to_hex(variant) || '8C4-DC0C0C07398F' AS uuid) AS id;
-SELECT uuidv7_fast_timestamp('ffffffff-ffff-ffff-ffff-ffffffffffff') IS NULL AS max,
-       uuidv7_fast_timestamp(NULL) IS NULL AS null_id, uuidv7_fast_timestamp(uuidv7_fast(), NULL) IS NULL AS null_flag;
+       CAST('017F22E2-79B0-' || to_hex(version) || 'CC3-' || to_hex(variant)
+            || '8C4-DC0C0C07398F' AS uuid) AS id,
+       LATERAL (SELECT coalesce(uuidv7_fast_timestamp(id)::text, uuidv7_fast_ns(id)::text) AS time
+               ) AS read;
 
--- the first and the last values there are
+-- the first and the last there are
 SELECT ts, uuidv7_fast_min(ts) AS min, uuidv7_fast_max(ts) AS max,
-       uuidv7_fast_timestamp(uuidv7_fast_min(ts)) AS of_min, uuidv7_fast_timestamp(uuidv7_fast_max(ts), true) AS of_max
-  FROM unnest(ARRAY['1970-01-01', '1970-01-01 00:00:00.000999', '2022-02-22 19:22:22', '2026-11-20 12:34:56.789123',
-                    '2262-04-12', '2554-07-22', '9999-12-31 23:59:59.999999', '10888-12-31',
+       uuidv7_fast_timestamp(uuidv7_fast_min(ts)) AS of_min,
+       uuidv7_fast_timestamp(uuidv7_fast_max(ts), true) AS of_max
+  FROM unnest(ARRAY['1970-01-01', '1970-01-01 00:00:00.000999', '2022-02-22 19:22:22',
+                    '2026-11-20 12:34:56.789123', '2262-04-12', '2554-07-22',
+                    '9999-12-31 23:59:59.999999', '10888-12-31',
                     '10889-08-02 05:31:50.655999']::timestamptz[]) AS ts;
+SELECT uuidv7_fast_ns(uuidv7_fast_min('1970-01-01')) AS first_ns,
+       uuidv7_fast_ns('08637bd0-5af6-7c69-ad3f-ffffffffffff') AS last_ns;
 
--- outside the range of a version 7 UUID
-SELECT uuidv7_fast_min('1969-12-31');
-SELECT uuidv7_fast_min(NULL) IS NULL AS min_null, uuidv7_fast_max(NULL) IS NULL AS max_null;
-
--- A build without OpenSSL has another source in its place.
-SELECT name AS openssl FROM fast_uuid_sources() WHERE current \gset
--- a given time comes back to the microsecond, from every source
-SELECT source, count(*), count(DISTINCT id) AS different,
-       bool_and(uuidv7_fast_timestamp(id, true) = ts) AS same_microsecond,
+-- a given time comes back to the microsecond
+SELECT count(*) AS given, bool_and(uuidv7_fast_timestamp(id, true) = ts) AS same_microsecond,
        bool_and(uuidv7_fast_timestamp(id) = date_trunc('milliseconds', ts)) AS same_millisecond,
        bool_and(id BETWEEN uuidv7_fast_min(ts) AND uuidv7_fast_max(ts)) AS within_bounds
-  FROM unnest(ARRAY[NULL, 'openssl', 'getrandom', 'urandom', 'xorshift128+']) AS source,
-       generate_series(1, 2000) AS n,
-       LATERAL (SELECT timestamptz '1970-01-01' + n * interval '4 years 3 hours 0.001234 s' AS ts) AS given,
-       LATERAL (SELECT uuidv7_fast_at(ts, replace(source, 'openssl', :'openssl')) AS id) AS made
- GROUP BY source ORDER BY source COLLATE "C" NULLS FIRST;
--- values of one time differ, in the digits below the microsecond too
-SELECT count(DISTINCT uuidv7_fast_at('2024-01-01')) AS different,
-       count(DISTINCT substr(uuidv7_fast_at('2024-01-01')::text, 16, 7)) > 100 AS below_the_microsecond
-  FROM generate_series(1, 1000);
--- and do not disturb the order
-SELECT uuidv7_fast() < uuidv7_fast() AND uuidv7_fast_at('9999-01-01') > uuidv7_fast() AS ascending,
-       uuidv7_fast_timestamp(uuidv7_fast()) < clock_timestamp() + interval '1 s' AS not_ahead;
+  FROM generate_series(1, 2000) AS n,
+       LATERAL (SELECT timestamptz '1970-01-01' + n * interval '4 years 3 hours 0.001234 s' AS ts
+               ) AS given,
+       LATERAL (SELECT uuidv7_fast_at(ts) AS id) AS made;
 
--- a hundred thousand values of now lie within the bounds of their millisecond,
--- and have the microsecond of their making
-SELECT count(*) AS made,
-       bool_and(uuidv7_fast_min(before) <= id AND id <= uuidv7_fast_max(after)) AS within_bounds,
-       bool_and(uuidv7_fast_min(time) <= id AND id <= uuidv7_fast_max(time)) AS of_own_millisecond,
-       bool_and(sub_ms BETWEEN before AND after) AS in_time
-  FROM (SELECT id, before, after, uuidv7_fast_timestamp(id) AS time, uuidv7_fast_timestamp(id, true) AS sub_ms
+-- of generated ones the time is that of the call, shifted or not, for every year there is
+SELECT count(*) > 8900 AS shifts,
+       bool_and(sub_ms BETWEEN before + shift AND after + shift) AS in_time,
+       bool_and(id BETWEEN uuidv7_fast_min(sub_ms) AND uuidv7_fast_max(sub_ms)) AS within_bounds,
+       bool_and(time = date_trunc('milliseconds', sub_ms)) AS same_millisecond,
+       bool_and(substr(id::text, 15, 1) = '7') AS version_7
+  FROM (SELECT shift, clock_timestamp() AS before, uuidv7_fast(shift) AS id,
+               clock_timestamp() AS after
+          FROM (SELECT make_interval(years => y - extract(year FROM now())::int)
+                  FROM generate_series(1971, 10888) AS y
+                 UNION ALL
+                SELECT unnest(ARRAY['1 day', '-1 day', '1 month', '90 minutes', '-0.5 s', '-1 us'
+                                   ]::interval[])) AS given (shift)) AS made,
+       LATERAL (SELECT uuidv7_fast_timestamp(id), uuidv7_fast_timestamp(id, true)
+               ) AS read (time, sub_ms);
+SELECT count(*) AS made, bool_and(sub_ms BETWEEN before AND after) AS in_time,
+       bool_and(id BETWEEN uuidv7_fast_min(sub_ms) AND uuidv7_fast_max(sub_ms)) AS within_bounds,
+       bool_and(ns / 1000 * interval '1 us' = sub_ms - 'epoch') AS same_ns,
+       bool_and(ns > previous) AS ascending
+  FROM (SELECT *, lag(ns, 1, 0::bigint) OVER (ORDER BY id) AS previous
           FROM (SELECT clock_timestamp() AS before, uuidv7_fast() AS id, clock_timestamp() AS after
-                  FROM generate_series(1, 100000)) AS made) AS read;
--- the same for the server's own uuidv7(), where it has one
-DO $$
-DECLARE good boolean := true;
-BEGIN
-  IF to_regprocedure('pg_catalog.uuidv7()') IS NOT NULL THEN
-    EXECUTE $query$
-      SELECT bool_and(uuidv7_fast_min(time) <= id AND id <= uuidv7_fast_max(time)
-                      AND time = uuid_extract_timestamp(id)
-                      AND sub_ms - before BETWEEN '-1 us' AND '1 s')
-        FROM (SELECT id, before, uuidv7_fast_timestamp(id) AS time, uuidv7_fast_timestamp(id, true) AS sub_ms
-                FROM (SELECT clock_timestamp() AS before, uuidv7() AS id
-                        FROM generate_series(1, 100000)) AS made) AS read $query$ INTO good;
-  END IF;
-  RAISE NOTICE 'bounds hold: %', good;
-END $$;
--- values of both in turn interleave in the order of their time
-DO $$
-DECLARE good boolean := true;
-BEGIN
-  IF to_regprocedure('pg_catalog.uuidv7()') IS NOT NULL THEN
-    EXECUTE $query$
-      SELECT bool_and(substr(a::text, 1, 18) <= substr(b::text, 1, 18) AND substr(b::text, 1, 18) <= substr(c::text, 1, 18))
-        FROM (SELECT uuidv7_fast() AS a, clock_timestamp(), pg_sleep(0.000001), uuidv7() AS b, pg_sleep(0.000001), uuidv7_fast() AS c
-                FROM generate_series(1, 100)) AS made $query$ INTO good;
-  END IF;
-  RAISE NOTICE 'values of both interleave: %', good;
-END $$;
+                  FROM generate_series(1, 20000)) AS made,
+               LATERAL (SELECT uuidv7_fast_timestamp(id, true), uuidv7_fast_ns(id)
+                       ) AS read (sub_ms, ns)) AS pairs;
 
--- every nanosecond of a millisecond is read back from the 20 bits that it has
+-- nanoseconds of a millisecond are read back from the 20 bits that they have
 SELECT count(*), bool_and(uuidv7_fast_ns(id) = 1234567890987000000 + n) AS exact
-  FROM generate_series(0, 999999) AS n,
+  FROM generate_series(0, 999999, 7) AS n,
        LATERAL (SELECT (n::bigint << 20) / 1000000 AS fraction) AS bits,
        CAST(lpad(to_hex(1234567890987), 12, '0') || '7' || lpad(to_hex(fraction >> 8), 3, '0')
-            || to_hex(32768 | ((fraction & 255) << 6) | n % 64) || lpad(to_hex(n), 12, 'f') AS uuid) AS id;
--- of generated ids it ascends, and has their microsecond
-SELECT bool_and(ns > previous) AS ascending,
-       bool_and(ns / 1000 * interval '1 us' = uuidv7_fast_timestamp(id, true) - 'epoch') AS same_time
-  FROM (SELECT id, uuidv7_fast_ns(id) AS ns, lag(uuidv7_fast_ns(id)) OVER () AS previous
-          FROM unnest(uuidv7_fast_array(1000)) AS id) AS pairs;
+            || to_hex(32768 | ((fraction & 255) << 6) | n % 64) || lpad(to_hex(n), 12, 'f') AS uuid
+           ) AS id;
 -- those of other generators do not descend
-SELECT bool_and(uuidv7_fast_ns(id) >= previous) AS ascending, max(uuidv7_fast_ns(id)) % 1000000 AS last
+SELECT bool_and(uuidv7_fast_ns(id) >= previous) AS not_descending,
+       max(uuidv7_fast_ns(id)) % 1000000 AS last
   FROM (SELECT id, lag(uuidv7_fast_ns(id)) OVER (ORDER BY id) AS previous
           FROM generate_series(0, 4095) AS a, unnest('{0,1,254,255}'::int[]) AS b,
                CAST('017F22E2-79B0-7' || lpad(to_hex(a), 3, '0') || '-' || to_hex(32768 | (b << 6))
                     || '-000000000000' AS uuid) AS id) AS pairs;
--- the first, the last, other versions
-SELECT uuidv7_fast_ns(uuidv7_fast_min('1970-01-01')) AS first,
-       uuidv7_fast_ns('08637bd0-5af6-7c69-ad3f-ffffffffffff') = 9223372036854775807 AS last,
-       uuidv7_fast_ns('08637bd0-5af6-4c69-ad3f-ffffffffffff') IS NULL AS version_4,
-       uuidv7_fast_ns('08637bd0-5af6-7c69-edbf-ffffffffffff') IS NULL AS variant;
+
+-- Shifts out of range: before 1970, after 10889, beyond what a timestamp holds.  Infinite
+-- intervals are known to PostgreSQL 17 and later.
+CREATE FUNCTION pg_temp.state(call text, shift text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('SELECT %s(%L::interval)', call, shift);
+  RETURN 'made';
+EXCEPTION WHEN OTHERS THEN
+  RETURN SQLSTATE;
+END $$;
+SELECT count(*) AS shifts, string_agg(shift || ': ' || state, ', ') FILTER (
+         WHERE state <> CASE WHEN shift ~ 'inf' AND version < 170000 THEN '22007' ELSE '22008' END
+         ) AS wrong
+  FROM unnest(ARRAY['-100 years', '-3000 years', '-178000000 years', '8900 years', '200000 years',
+                    '290000 years', '178000000 years', '2147483647 days', '-2147483648 days',
+                    'infinity', '-infinity']) AS shift,
+       pg_temp.state('uuidv7_fast', shift) AS state, CAST(current_setting('server_version_num') AS int) AS version;
+
+-- Beside the server's own uuidv7(), where it has one: its times can be read, UUIDs of both in
+-- turn interleave, and each shift has the same time or the same SQLSTATE.
+\set bounds t
+\set interleave t
+\set shifts ''
+SELECT to_regprocedure('pg_catalog.uuidv7()') IS NOT NULL AS has_core \gset
+\if :has_core
+SELECT bool_and(id BETWEEN uuidv7_fast_min(time) AND uuidv7_fast_max(time)
+                AND time = uuid_extract_timestamp(id)
+                AND uuidv7_fast_timestamp(id, true) - before BETWEEN '-1 us' AND '1 s') AS bounds
+  FROM (SELECT clock_timestamp() AS before, uuidv7() AS id FROM generate_series(1, 20000)) AS made,
+       LATERAL (SELECT uuidv7_fast_timestamp(id) AS time) AS read \gset
+SELECT bool_and(left(a::text, 18) <= left(b::text, 18) AND left(b::text, 18) <= left(c::text, 18)
+               ) AS interleave
+  FROM (SELECT uuidv7_fast() AS a, pg_sleep(0.000001), uuidv7() AS b, pg_sleep(0.000001),
+               uuidv7_fast() AS c
+          FROM generate_series(1, 100)) AS made \gset
+SELECT coalesce(string_agg(format('%s: %s, not %s', shift, ours, cores), ', '), '') AS shifts
+  FROM unnest(ARRAY['0', '1 day', '-1 day', '1 month', '29 days 23:59:59.999999', '-55 years',
+                    '-56 years', '-57 years', '-100 years', '8862 years', '8863 years',
+                    '8864 years', '9000 years', '-178000000 years', '178000000 years', 'infinity',
+                    '-infinity']) AS shift,
+       pg_temp.state('uuidv7_fast', shift) AS ours, pg_temp.state('uuidv7', shift) AS cores
+ WHERE ours <> cores
+    OR CASE ours WHEN 'made' THEN uuid_extract_timestamp(uuidv7(shift::interval))
+          - uuidv7_fast_timestamp(uuidv7_fast(shift::interval)) NOT BETWEEN '-60 s' AND '60 s' END
+\gset
+\endif
+\echo bounds :bounds interleave :interleave shifts :'shifts'

@@ -1,5 +1,5 @@
--- A seed makes the random bits of xorshift128+ repeatable; time keeps the
--- values apart.
+-- A seed makes the random bits of xorshift128+ repeatable; time keeps the UUIDs apart.
+\set ECHO none
 CREATE FUNCTION pg_temp.tails(made integer) RETURNS text[] LANGUAGE sql AS $$
   SELECT array_agg(right(uuidv7_fast('xorshift128+')::text, 14)) FROM generate_series(1, made) $$;
 
@@ -8,6 +8,8 @@ CREATE FUNCTION pg_temp.tails(made integer) RETURNS text[] LANGUAGE sql AS $$
 SET fast_uuid.seed = '42';
 SELECT unnest(pg_temp.tails(16)) AS tail;
 
+\pset format unaligned
+\pset expanded on
 SET fast_uuid.seed = '0x2A';
 SELECT pg_temp.tails(1000) AS first \gset
 SET fast_uuid.seed = '42';
@@ -15,8 +17,6 @@ SELECT pg_temp.tails(1000) = :'first' AS same_seed_again,
        pg_temp.tails(1000) <> :'first' AS going_on;
 SET fast_uuid.seed = '43';
 SELECT pg_temp.tails(1000) <> :'first' AS other_seed;
-
--- whatever the size of the buffer
 SET fast_uuid.buffer_size = 0;
 SET fast_uuid.seed = '42';
 SELECT pg_temp.tails(1000) = :'first' AS unbuffered;
@@ -40,17 +40,14 @@ SELECT NOT pg_temp.tails(8) && :'before' AS outer_stream_goes_on;
 SET fast_uuid.seed = '42';
 SELECT pg_temp.tails(8) AS before \gset
 SELECT count(*) > 0 AS measured FROM fast_uuid_benchmark(1);
-SELECT :'before'::text[] || pg_temp.tails(992) = :'first' AS as_without;
+SELECT :'before'::text[] || pg_temp.tails(992) = :'first' AS as_without_benchmark;
 
--- without a seed no two starts are alike
+-- without a seed no two starts are alike, and it concerns no other source
 SET fast_uuid.seed = '';
 SELECT pg_temp.tails(8) AS unseeded \gset
 RESET fast_uuid.seed;
-SELECT NOT pg_temp.tails(8) && :'unseeded' AND NOT pg_temp.tails(8) && :'first' AS different;
-
--- the seed concerns no other source
+SELECT NOT pg_temp.tails(8) && :'unseeded' AND NOT pg_temp.tails(8) && :'first' AS unseeded_differ;
 SET fast_uuid.seed = '42';
 SELECT right(uuidv7_fast('getrandom')::text, 14) AS one \gset
 SET fast_uuid.seed = '42';
-SELECT right(uuidv7_fast('getrandom')::text, 14) <> :'one' AS different;
-RESET fast_uuid.seed;
+SELECT right(uuidv7_fast('getrandom')::text, 14) <> :'one' AS other_source_differs;

@@ -1,32 +1,12 @@
--- The settings: defaults, bounds, scopes, and what a typo does.
-SELECT uuidv7_fast() IS NOT NULL AS library_loaded;
+-- The settings: defaults and bounds, what a text is taken for, who may set what.
+\set ECHO none
+LOAD 'fast_uuid';
 -- A build without OpenSSL has another default.
 SELECT name AS openssl FROM fast_uuid_sources() WHERE current \gset
 
 SELECT substr(name, 11) AS name, CASE setting WHEN :'openssl' THEN 'openssl' ELSE setting END AS setting, unit, context, vartype,
        min_val, max_val, enumvals
   FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND setting = boot_val ORDER BY name;
-
--- SET LOCAL ends with the transaction, a function's own setting with the call
-CREATE FUNCTION pg_temp.hardened() RETURNS text LANGUAGE plpgsql
-  SET fast_uuid.source = 'urandom'
-  AS $$ BEGIN PERFORM uuidv7_fast(); RETURN current_setting('fast_uuid.source'); END $$;
-BEGIN;
-SET LOCAL fast_uuid.source = 'getrandom';
-SET LOCAL fast_uuid.buffer_size = '64kB';
-SET LOCAL fast_uuid.vdso = off;
-SET LOCAL fast_uuid.seed = '42';
-SELECT uuidv7_fast() IS NOT NULL AS made, pg_temp.hardened() AS inside, current_setting('fast_uuid.source') AS outside;
-COMMIT;
-SELECT current_setting('fast_uuid.source') = :'openssl' AS default_source, current_setting('fast_uuid.buffer_size') AS buffer_size,
-       current_setting('fast_uuid.vdso') AS vdso, current_setting('fast_uuid.seed') AS seed;
-
--- what is said of a wrong text
-SET fast_uuid.source = 'typo';
-SET fast_uuid.ordering = 'typo';
-SET fast_uuid.seed = 'abc';
-SET fast_uuid.allowed_sources = 'openssl, typo, urandom';
-SET fast_uuid.nothing = '1';
 
 -- What a text is taken for: how the setting is seen then.  Of one that is refused what was
 -- there before stays.
@@ -112,10 +92,10 @@ BEGIN
   CLOSE c;
   RETURN id;
 END $$;
-SELECT uuidv7_fast(name) IS NOT NULL AS buffered FROM unnest(ARRAY['getrandom', 'urandom']) AS name;
+SELECT pg_temp.drawn('uuidv7_fast(''getrandom'')', '') AS buffered;
 SET fast_uuid.vdso = off;
-SELECT pg_temp.drawn('uuidv7_fast(''getrandom'')', '') AS getrandom;
-SELECT uuidv7_fast('urandom') IS NOT NULL AS buffered;
+SELECT pg_temp.drawn('uuidv7_fast(''getrandom'')', '') AS after_vdso,
+       pg_temp.drawn('uuidv7_fast(''urandom'')', '') AS buffered;
 SET fast_uuid.source = 'urandom';
 SET fast_uuid.buffer_size = 0;
 SELECT call, pg_temp.drawn(call, 'NULL') AS by_null, pg_temp.drawn(call, quote_literal('GetRandom')) AS named,
@@ -128,33 +108,37 @@ SELECT call, pg_temp.drawn(call, '') AS by_setting
                     'uuidv7_fast_set(1)', 'pg_temp.by_cursor()']) AS call;
 RESET ALL;
 
--- who may set what
+-- Who may set what and see it: everybody after SET ROLE, and who was given the privilege.
 CREATE ROLE regress_fast_uuid_user;
-SET ROLE regress_fast_uuid_user;
-SET fast_uuid.source = 'getrandom';
-SET fast_uuid.buffer_size = 0;
-SET fast_uuid.vdso = off;
-\set VERBOSITY sqlstate
-SET fast_uuid.seed = '1';
-SHOW fast_uuid.seed;
-\set VERBOSITY default
-SELECT count(*) FROM pg_settings WHERE name = 'fast_uuid.seed' AND setting IS NOT NULL;
-RESET ROLE;
-RESET ALL;
-
--- nor a seed for all sessions
+CREATE ROLE regress_fast_uuid_trusted;
+SELECT format('GRANT SET ON PARAMETER %s TO regress_fast_uuid_trusted', name) FROM pg_settings
+ WHERE name LIKE 'fast\_uuid.%' AND context = 'superuser' \gexec
+CREATE FUNCTION pg_temp.may(who text, name text, value text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  command text;
+  done text;
+BEGIN
+  FOREACH command IN ARRAY ARRAY['SET fast_uuid.%s = %L', 'RESET fast_uuid.%s', 'SHOW fast_uuid.%s'
+                                ] LOOP
+    BEGIN
+      EXECUTE 'SET LOCAL ROLE ' || who;
+      EXECUTE format(command, name, value);
+      done := concat_ws(' ', done, split_part(command, ' ', 1));
+      RESET ROLE;
+    EXCEPTION WHEN insufficient_privilege THEN
+    END;
+  END LOOP;
+  RETURN done;
+END $$;
+SELECT name, pg_temp.may('regress_fast_uuid_user', name, value) AS everybody,
+       pg_temp.may('regress_fast_uuid_trusted', name, value) AS trusted
+  FROM (VALUES ('source', 'urandom'), ('allowed_sources', 'urandom'), ('seed', '1'),
+               ('buffer_size', '0'), ('vdso', 'off'), ('ordering', 'instance'),
+               ('required_ordering', 'instance'), ('max_clock_lead', '1')) AS given (name, value);
+DROP OWNED BY regress_fast_uuid_trusted;
+DROP ROLE regress_fast_uuid_user, regress_fast_uuid_trusted;
+-- nor has anybody a seed for all sessions
 ALTER SYSTEM SET fast_uuid.seed = '1';
 
--- per database and per role, in a new session, before and after the library is loaded
-SELECT current_database() AS database, current_user AS superuser \gset
-ALTER DATABASE :"database" SET fast_uuid.source = 'getrandom';
-ALTER ROLE :"superuser" IN DATABASE :"database" SET fast_uuid.buffer_size = '2kB';
-ALTER ROLE regress_fast_uuid_user SET fast_uuid.source = 'typo';
-\c -
-SHOW fast_uuid.source;
-SELECT uuidv7_fast() IS NOT NULL AS made, current_setting('fast_uuid.source') AS source, current_setting('fast_uuid.buffer_size') AS buffer_size;
-ALTER DATABASE :"database" RESET fast_uuid.source;
-ALTER ROLE :"superuser" IN DATABASE :"database" RESET ALL;
-DROP ROLE regress_fast_uuid_user;
 -- each is described in whole sentences
 SELECT name FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND (short_desc NOT LIKE '%.' OR extra_desc NOT LIKE '%.');
