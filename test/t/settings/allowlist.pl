@@ -70,8 +70,9 @@ is($living->query("SELECT uuidv7_fast('xorshift128+') IS NOT NULL"), 't', 'every
 
 $living->quit;
 
-# A typo in the file does not open what protects others: the server does not start.
-foreach my $case ([ allowed_sources => 'openssl, typo', 'openssl, getrandom' ], [ required_ordering => 'typo', 'session' ])
+# A typo in the file does not open what protects others: the server does not start.  With
+# what is right, in capitals or not, it does.
+foreach my $case ([ allowed_sources => 'openssl, typo', 'OpenSSL, GetRandom' ], [ required_ordering => 'typo', 'Session' ])
 {
 	my ($setting, $wrong, $right) = @$case;
 	$node->append_conf('postgresql.conf', "fast_uuid.$setting = '$wrong'\n");
