@@ -45,11 +45,10 @@ UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c)))
 # The vDSO is found by the C library, so its lookup is tested with musl as well.
 MUSL_TEST = test/unit/test_vdso.musl
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
-BENCH_MODULES = bench/noop.so bench/clock_uuid.so bench/fast_random.so
-BENCH_PROGRAMS = bench/clock
+BENCH_MODULES = bench/noop.so
 SERVER_STAMP = .built_for
 LIBRARY_STAMP = .built_with
-EXTRA_CLEAN = $(UNIT_TESTS) $(MUSL_TEST) $(TEST_MODULES) $(BENCH_MODULES) $(BENCH_PROGRAMS) fast_uuid-*.zip \
+EXTRA_CLEAN = $(UNIT_TESTS) $(MUSL_TEST) $(TEST_MODULES) $(BENCH_MODULES) fast_uuid-*.zip \
 	$(SERVER_STAMP) $(LIBRARY_STAMP)
 
 PG_CONFIG ?= pg_config
@@ -158,9 +157,7 @@ installcheck: perl-modules test-modules
 endif
 installed:
 	@sh test/installed.sh "$(PG_CONFIG)" "$(REGRESS)"
-benchmark: $(BENCH_MODULES) $(BENCH_PROGRAMS)
-$(BENCH_PROGRAMS): %: %.c $(OUR_HEADERS) $(wildcard bench/*.h) $(SERVER_STAMP)
-	$(CC) $(CFLAGS) $(CPPFLAGS) -o $@ $<
+benchmark: $(BENCH_MODULES)
 
 .PHONY: always in-checkout which-server server-headers openssl-headers warnings unit prove perl-modules test-modules installed benchmark
 endif

@@ -7,7 +7,7 @@ import time
 
 from experiment_serializable import serializable
 from experiment_wait import woken
-from experiments_of_order import clock_lead, clock_lead_sets, freshness, upper_bound, missed, watermark
+from experiments_of_order import freshness, missed, upper_bound, watermark
 from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL, all_generators, core_v7, durable
 from timing import MILLION, connect, count, time_ms, turned
 
@@ -139,17 +139,6 @@ def first_call(bench):
                 bench.record('first call', name, how, n, 'second us', (second - first) * 1e6)
 
 
-def growth(bench):
-    """A thousand to ten million values."""
-    with connect(bench.server) as connection:
-        cases = [BASELINE, DEFAULT, INSTANCE, NEXTVAL, *core_v7(connection), CORE_V4]
-        for n in bench.rounds('A thousand to ten million values', short=True):
-            for exponent in range(3, 8):
-                for one in turned(cases, n):
-                    ms = time_ms(connection, count(one.call, 10 ** exponent), one.settings)
-                    bench.record('growth', one.name, 10 ** exponent, n, 'ms', ms)
-
-
 def sessions(bench):
     """Values per second of 1 to 8 sessions at once."""
     values = 250000
@@ -225,6 +214,6 @@ def versions(bench):
 
 
 ALL = [
-    requests, statements, bulk, inserts, single_rows, serializable, versions, first_call, memory, growth, sessions,
-    clock_lead, clock_lead_sets, watermark, missed, freshness, woken, upper_bound,
+    requests, statements, bulk, inserts, single_rows, serializable, versions, first_call, memory, sessions,
+    watermark, missed, freshness, woken, upper_bound,
 ]

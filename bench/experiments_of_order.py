@@ -1,5 +1,4 @@
-"""The experiments about the order of UUIDs: their time and the clock's, and what a
-reader sees."""
+"""The experiments about the order of UUIDs: what a reader sees, and what it costs."""
 
 import tempfile
 import time
@@ -9,60 +8,8 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from statistics import quantiles
 
-from generators import INSTANCE, DEFAULT, DURABLE, core_v7, durable
-from timing import MILLION, connect, count, time_ms, turned
-
-
-def clock_lead(bench):
-    """How far the time in the last of many values is ahead of the clock, on a server
-    whose RAND_bytes costs nothing."""
-    with bench.fast_random.connect() as connection:
-        cases = [DEFAULT, INSTANCE, *core_v7(connection)]
-    for n in bench.rounds('Ahead of the clock', short=True):
-        for one in cases:
-            for million in (1, 2, 5, 10):
-                # A session of its own: core's lead stays until the clock has caught up.
-                with bench.fast_random.connect() as connection:
-                    for setting, value in one.settings.items():
-                        connection.execute(f"SET {setting} = '{value}'")
-                    us = connection.execute(f"""
-                        SELECT extract(epoch FROM uuidv7_fast_timestamp(id, true) - clock_timestamp()) * 1e6
-                          FROM (SELECT {one.call} AS id FROM generate_series(1, {million * MILLION})
-                                OFFSET {million * MILLION - 1}) AS made""").fetchone()[0]
-                bench.record('clock lead', one.name, million * MILLION, n, 'us', max(us, 0))
-
-
-def _lead_of_sets(server, sets):
-    """Microseconds of the rows of some sets in one target list ahead of the clock, at most."""
-    names = [f's{i}' for i in range(sets)]
-    with server.connect() as connection:
-        return connection.execute(f"""
-            SELECT extract(epoch FROM max(uuidv7_fast_timestamp(greatest({', '.join(names)}), true) - clock_timestamp())) * 1e6
-              FROM (SELECT {', '.join(f'uuidv7_fast_set(100000) AS {name}' for name in names)}) AS made""").fetchone()[0]
-
-
-def _lead_of_arrays(server, sessions):
-    """The same of the last elements of arrays, under instance order in that many sessions."""
-    with server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-        connection.execute('CREATE UNLOGGED TABLE leads (us numeric)')
-        script.write("""SET fast_uuid.ordering = 'instance';
-            INSERT INTO leads SELECT extract(epoch FROM uuidv7_fast_timestamp(made[100000], true) - clock_timestamp()) * 1e6
-              FROM (SELECT uuidv7_fast_array(100000) AS made OFFSET 0) AS one;\n""")
-        script.flush()
-        server.pgbench(script.name, sessions, '-t', '50')
-        us = connection.execute('SELECT max(us) FROM leads').fetchone()[0]
-        connection.execute('DROP TABLE leads')
-        return us
-
-
-def clock_lead_sets(bench):
-    """How far the time of many UUIDs is ahead of the clock: of sets in one target list,
-    and of arrays in several sessions."""
-    cases = {'sets in one target list': _lead_of_sets, 'arrays in as many sessions': _lead_of_arrays}
-    for n in bench.rounds('Sets and arrays ahead of the clock', short=True):
-        for number in (1, 2, 4, 8):
-            for name, how in cases.items():
-                bench.record('clock lead sets', name, number, n, 'us', max(how(bench.server, number), 0))
+from generators import DURABLE, durable
+from timing import connect, count, time_ms, turned
 
 
 def watermark(bench):

@@ -8,20 +8,17 @@ class Generator:
     name: str
     call: str
     settings: dict = field(default_factory=dict)
-    kind: str = 'ours'      # 'baseline', 'ours', 'clock' or 'peer'
 
 
-BASELINE = Generator('no-op C function: the baseline', 'fast_uuid_noop()', kind='baseline')
+BASELINE = Generator('no-op C function: the baseline', 'fast_uuid_noop()')
 DEFAULT = Generator('uuidv7_fast()', 'uuidv7_fast()')
 INSTANCE = Generator('uuidv7_fast(), instance order', 'uuidv7_fast()', {'fast_uuid.ordering': 'instance'})
 DURABLE = Generator('uuidv7_fast(), durable order', 'uuidv7_fast()', {'fast_uuid.ordering': 'durable'})
-NEXTVAL = Generator('nextval()', "nextval('counter')", kind='peer')
-CORE_V7 = Generator('uuidv7() of PostgreSQL', 'uuidv7()', kind='peer')
-CORE_V4 = Generator('gen_random_uuid()', 'gen_random_uuid()', kind='peer')
+NEXTVAL = Generator('nextval()', "nextval('counter')")
+CORE_V7 = Generator('uuidv7() of PostgreSQL', 'uuidv7()')
+CORE_V4 = Generator('gen_random_uuid()', 'gen_random_uuid()')
 
-CLOCK = Generator('bare clock and layout', 'bare_clock_uuid()', kind='clock')
-INTERPOLATED = Generator('bare interpolated clock and layout', 'interpolated_clock_uuid()', kind='clock')
-
+IDENTITY = 'bigint identity'
 CRYPTOGRAPHIC = ('getrandom', 'getrandom, system call', 'urandom')
 
 
@@ -35,7 +32,7 @@ def _extension_function(connection, name, call, extension):
     if not available:
         return []
     connection.execute(f'CREATE EXTENSION IF NOT EXISTS "{extension}"')
-    return [Generator(name, call, kind='peer')]
+    return [Generator(name, call)]
 
 
 def core_v7(connection):
@@ -55,8 +52,6 @@ def all_generators(connection, calls):
     unbuffered = {'fast_uuid.buffer_size': '0'}
     return [
         BASELINE,
-        CLOCK,
-        INTERPOLATED,
         DEFAULT,
         INSTANCE,
         *durable(connection),
@@ -75,5 +70,5 @@ def all_generators(connection, calls):
         CORE_V4,
         *_extension_function(connection, 'uuid_generate_v7() of pg_uuidv7', 'uuid_generate_v7()', 'pg_uuidv7'),
         *_extension_function(connection, 'uuid_generate_v4() of uuid-ossp', 'uuid_generate_v4()', 'uuid-ossp'),
-        *(Generator(call, call, kind='peer') for call in calls),
+        *(Generator(call, call) for call in calls),
     ]

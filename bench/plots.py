@@ -1,205 +1,184 @@
-"""The plots of the report, as SVG, one function each: narrow enough for a telephone.
-Whiskers are quartiles."""
+"""The plots of the report, as SVG on light and dark pages, narrow enough for a
+telephone.  Whiskers are quartiles."""
 
+import math
 import re
-import textwrap
+from html import escape
 
-import matplotlib
+from generators import BASELINE, CORE_V4, CORE_V7, DEFAULT, DURABLE, IDENTITY, INSTANCE, NEXTVAL
+from results import figure
 
-matplotlib.use('svg')
-import matplotlib.pyplot as plt
-
-from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL
-
-OURS, DARK, GREY, PEER, BROWN = '#1f6f8b', '#0b3c49', '#8c8c8c', '#d98e5f', '#b5651d'
-COLOURS = {BASELINE.name: GREY, DEFAULT.name: OURS, INSTANCE.name: DARK, DURABLE.name: '#5f9ea0', NEXTVAL.name: BROWN,
-           CORE_V7.name: PEER, CORE_V4.name: '#c9b18c', 'bigint identity': BROWN}
-MARKERS = dict(zip(COLOURS, 'Xos^DvPp'))
-SHORT = {BASELINE.name: 'no-op C function', 'nothing: SELECT 1': 'SELECT 1', 'uuid_generate_v7() of pg_uuidv7': 'pg_uuidv7',
-         CORE_V7.name: 'uuidv7(), built in'}
-
-WIDTH = 6.4         # inches
-WHISKERS = {'ecolor': '#333333', 'elinewidth': 1.2, 'capsize': 2.5}
-
-plt.rcParams.update({
-    'svg.hashsalt': 'fast_uuid', 'font.size': 12, 'font.family': 'DejaVu Sans', 'figure.facecolor': 'white',
-    'savefig.facecolor': 'white', 'figure.constrained_layout.use': True, 'figure.constrained_layout.w_pad': 0.1,
-    'figure.constrained_layout.h_pad': 0.08, 'axes.spines.top': False,
-    'axes.spines.right': False, 'axes.axisbelow': True, 'axes.titlesize': 13, 'axes.titleweight': 'bold',
-    'axes.titlelocation': 'left', 'legend.fontsize': 11, 'legend.frameon': False,
-})
+# Colours that can be seen on both.
+OURS, GREY, OTHER = '#1688a8', '#848d97', '#d1495b'
+COLOURS = {INSTANCE.name: '#6b6fd6', DURABLE.name: '#2f9e6e', NEXTVAL.name: '#b5651d', IDENTITY: '#b5651d',
+           BASELINE.name: GREY, 'nothing: SELECT 1': GREY, CORE_V4.name: '#a07d2c',
+           'getrandom (vDSO)': '#6b6fd6', 'getrandom (system call)': '#2f9e6e', 'urandom': '#b5651d', 'xorshift128+': GREY}
+SHORT = {BASELINE.name: 'no-op C function', 'nothing: SELECT 1': 'SELECT 1', CORE_V7.name: 'uuidv7(), built in',
+         'uuid_generate_v7() of pg_uuidv7': 'pg_uuidv7'}
+STYLE = """
+  text { font: 14px sans-serif; fill: #1f2328 } .title { font-weight: bold } .small { font-size: 12px }
+  .paper { fill: #fff; stroke: #999 } .ink { stroke: #1f2328; stroke-width: 1.5 } .grid { stroke: #ddd }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 } .paper { fill: #0d1117; stroke: #666 } .ink { stroke: #e6edf3 } .grid { stroke: #333 }
+  }
+"""
+WIDTH, MARGIN, ROW = 520, 16, 24
 
 
-def _colour(case):
-    if case.startswith('nothing'):
-        return GREY
-    return COLOURS.get(case, OURS if case.startswith('uuidv7_fast') else PEER)
+def colour(case):
+    return COLOURS.get(case, OURS if case.startswith(('uuidv7_fast', 'openssl')) else OTHER)
 
 
-def _short(case):
+def short(case):
     return SHORT.get(case, case.replace('uuidv7_fast(), ', '… '))
 
 
-class _Series:
-    """Medians with their quartiles, each in a unit."""
-
-    def __init__(self, summary, keys, unit=1):
-        self.values = [summary.get(*key) / unit for key in keys]
-        q1, q3 = ([summary.get(*key, figure) / unit for key in keys] for figure in ('q1', 'q3'))
-        self.whiskers = [[value - low for value, low in zip(self.values, q1)],
-                         [high - value for value, high in zip(self.values, q3)]]
-        self.ends = q3
+def text(x, y, what, style='', anchor='start'):
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(what, quote=False)}</text>'.replace(
+        ' class=""', '').replace(' text-anchor="start"', '')
 
 
-def _save(figure, path, summary, machine, experiment):
-    """With a line that says what was measured where, below."""
-    rounds = min(row['rounds'] for key, row in summary.rows.items() if key[0] == experiment)
-    cpu, processors = re.sub(r'\((R|TM)\)| (Processor|CPU)\b', '', machine['CPU']).split(', ')[:2]
-    facts = [f'{cpu}, {processors}', f"PostgreSQL {machine['PostgreSQL'].split()[0]}", f'{rounds:.0f} rounds', machine.get('Date')]
-    figure.supxlabel('\n'.join(textwrap.wrap(' · '.join(filter(None, facts)), 66)), fontsize=10, color='#555555')
-    # The labels of the ticks are as wide as they will be only after a first time.
-    figure.draw_without_rendering()
-    figure.savefig(path, metadata={'Date': None})
-    plt.close(figure)
+def whisker(x1, y1, x2, y2):
+    return f'<path class="ink" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
 
 
-def _bars(axes, labels, series, colours, notes, title):
-    """Horizontal bars, the first at the top, each with its note at its end."""
-    places = range(len(labels))
-    axes.barh(places, series.values, color=colours, height=0.72, xerr=series.whiskers, error_kw=dict(WHISKERS))
-    axes.set_yticks(places, labels)
-    axes.tick_params(axis='y', length=0)
-    axes.invert_yaxis()
-    axes.xaxis.set_visible(False)
-    axes.spines[['bottom', 'left']].set_visible(False)
-    widest = max(max(series.ends), 1e-9)
-    axes.set_xlim(0, widest * (1.08 + 0.042 * max(map(len, notes))))
-    for place, end, note in zip(places, series.ends, notes):
-        axes.text(end + widest * 0.025, place, note, va='center')
-    axes.set_title(title)
+class Plot:
+    """Panels below each other, and what is to be seen in them, in words."""
+
+    def __init__(self, summary, machine, experiment):
+        self.summary, self.machine, self.experiment = summary, machine, experiment
+        self.parts, self.words, self.y = [], [], MARGIN
+
+    def figures(self, keys, unit):
+        """Medians with their quartiles."""
+        return [[self.summary.get(self.experiment, *key, column) / unit for column in ('median', 'q1', 'q3')] for key in keys]
+
+    def title(self, title):
+        self.y += 8
+        self.parts.append(text(MARGIN, self.y, title, 'title'))
+        self.words.append(f'{title}:')
+
+    def bars(self, title, rows, shape, unit=1):
+        """Rows of a label, the rest of a key of the summary, and a colour."""
+        self.title(title)
+        figures = self.figures([key for _, key, _ in rows], unit)
+        notes = [shape.format(median) for median, *_ in figures]
+        left = MARGIN + 8 + 7.6 * max(len(label) for label, *_ in rows)
+        scale = (WIDTH - left - 2 * MARGIN - 8 * max(map(len, notes))) / max(1e-9, *(high for *_, high in figures))
+        for (label, _, fill), note, (median, low, high) in zip(rows, notes, figures):
+            self.y += ROW
+            self.parts += [text(left - 8, self.y, label, anchor='end'),
+                           f'<rect x="{left:.1f}" y="{self.y - 13}" width="{median * scale:.1f}" height="17" fill="{fill}"/>',
+                           whisker(left + low * scale, self.y - 4.5, left + high * scale, self.y - 4.5),
+                           text(left + high * scale + 8, self.y, note)]
+            self.words.append(f'{label} {note},')
+        self.y += 20
+
+    def lines(self, title, series, metric, units, ticks, unit=1, scale=float):
+        """Cases and their labels; from the left to the right the parameters, equally far apart."""
+        self.title(title)
+        self.words.append(units + ':')
+        parameters, height, left, right = self.summary.parameters(self.experiment), 260, 52, WIDTH - 178
+        top, bottom = self.y + 20, self.y + 20 + height
+        x = [left + 20 + i * (right - left - 20) / (len(parameters) - 1) for i in range(len(parameters))]
+        figures = {case: self.figures([(case, p, metric) for p in parameters], unit) for case, _ in series}
+        ends = [value for rows in figures.values() for _, *quartiles in rows for value in quartiles]
+        least, most = scale(min(ticks[0], *ends)), scale(max(ends))
+
+        def y(value):
+            return bottom - (scale(value) - least) / (most - least) * height
+
+        for tick in ticks:
+            self.parts += [f'<path class="grid" d="M{left} {y(tick):.1f}H{right}"/>',
+                           text(left - 6, y(tick) + 5, f'{tick:,}', anchor='end')]
+        self.parts += [text(at, bottom + 22, p, anchor='middle') for at, p in zip(x, parameters)]
+        below = top - ROW
+        for case, label in sorted(series, key=lambda one: -figures[one[0]][-1][0]):
+            fill = COLOURS.get(label) or colour(case)
+            points = [(at, y(median)) for at, (median, *_) in zip(x, figures[case])]
+            drawn = ' '.join(f'{a:.1f},{b:.1f}' for a, b in points)
+            # Labels at the ends of the lines, a row apart.
+            below = max(below + 18, points[-1][1])
+            self.parts += [*(whisker(at, y(low), at, y(high)) for at, (_, low, high) in zip(x, figures[case])),
+                           f'<polyline points="{drawn} {right + 10},{points[-1][1]:.1f} {right + 22},{below:.1f}" fill="none"'
+                           f' stroke="{fill}" stroke-width="2"/>',
+                           *(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4" fill="{fill}"/>' for a, b in points),
+                           text(right + 26, below + 5, label)]
+            self.words.append(f'{label} {figure(figures[case][0][0])} to {figure(figures[case][-1][0])},')
+        self.y = bottom + 44
+        self.parts.append(text(MARGIN, self.y, units))
+        self.y += 8
+
+    def write(self, path, seen):
+        """With a line that says what was measured where, below."""
+        rounds = min(row['rounds'] for key, row in self.summary.rows.items() if key[0] == self.experiment)
+        cpu, processors = re.sub(r'\((R|TM)\)| (Processor|CPU)\b', '', self.machine['CPU']).split(', ')[:2]
+        version = self.machine['PostgreSQL'].split()[0]
+        facts = f"{cpu}, {processors} · PostgreSQL {version} · {rounds:.0f} rounds · {self.machine['Date']}"
+        self.parts.append(text(MARGIN, self.y + ROW - 8, facts, 'small'))
+        height = self.y + ROW + 4
+        path.write_text('\n'.join([
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img"'
+            ' aria-labelledby="title desc">', f'<title id="title">{escape(seen, quote=False)}</title>',
+            f'<desc id="desc">{escape(" ".join(self.words).rstrip(","), quote=False)}</desc>', f'<style>{STYLE}</style>',
+            f'<rect class="paper" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>',
+            *self.parts, '</svg>\n']), encoding='utf-8')
 
 
-def _line(axes, x, series, colour, marker='o', label=None, **style):
-    axes.errorbar(x, series.values, yerr=series.whiskers, color=colour, marker=marker, linewidth=2, markersize=6,
-                  label=label, **{**WHISKERS, 'ecolor': colour}, **style)
+def statements(plot):
+    shown = [BASELINE.name, DEFAULT.name, INSTANCE.name, DURABLE.name, 'uuidv7_fast(), getrandom', 'uuidv7_fast(), urandom',
+             NEXTVAL.name, CORE_V4.name, CORE_V7.name, 'uuid_generate_v7() of pg_uuidv7']
+    cases = plot.summary.cases('statements')
+    plot.bars('A million values', [(short(case), (case, 1000000, 'ms'), colour(case)) for case in shown if case in cases],
+              '{:,.0f} ms')
 
 
-def _finish(figure, axes, title, xlabel, ylabel):
-    axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.set_title(title)
-    axes.grid(axis='y', color='#e6e6e6')
-    below = -0.72 / figure.get_size_inches()[1] - 0.05
-    axes.legend(loc='upper center', bbox_to_anchor=(0.46, below), ncols=2, columnspacing=1)
+def requests(plot):
+    cases = plot.summary.cases('requests')
+    plot.lines('One request to a source', [(case, re.sub(r' \((?!vDSO|system).*', '', case)) for case in cases], 'ns',
+               'ns, by bytes per request', (10, 100, 1000), scale=math.log10)
 
 
-def statements(summary, machine, path):
-    """A million values: the plot that opens the README."""
-    shown = [BASELINE.name, DEFAULT.name, INSTANCE.name, 'uuidv7_fast(), xorshift128+', 'uuidv7_fast(), getrandom',
-             'uuidv7_fast(), urandom', NEXTVAL.name, CORE_V4.name, CORE_V7.name, 'uuid_generate_v7() of pg_uuidv7']
-    shown = [case for case in shown if summary.get('statements', case, 1000000, 'ms')]
-    series = _Series(summary, [('statements', case, 1000000, 'ms') for case in shown])
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.36 * len(shown) + 1))
-    _bars(axes, [_short(case) for case in shown], series, [_colour(case) for case in shown],
-          [f'{value:,.0f} ms' for value in series.values], 'A million values')
-    axes.axvline(series.values[0], color=GREY, linestyle=':', linewidth=1)
-    _save(figure, path, summary, machine, 'statements')
+def inserts(plot):
+    for title, metric, unit, shape in (('A million rows in one statement', 'ms', 1000, '{:.2f} s'),
+                                       ('The index of the primary key', 'index bytes', 1e6, '{:.1f} MB')):
+        plot.bars(title, [(short(case), (case, 'LOGGED', metric), colour(case)) for case in plot.summary.cases('inserts')],
+                  shape, unit)
 
 
-def requests(summary, machine, path):
-    figure, axes = plt.subplots(figsize=(WIDTH, 5.2))
-    hues = {'openssl': OURS, 'getrandom (vDSO)': '#6a4c93', 'getrandom (system call)': '#c77dba', 'urandom': PEER,
-            'xorshift128+': GREY}
-    sizes = [int(size) for size in summary.parameters('requests')]
-    for case in summary.cases('requests'):
-        name = case if case in hues else case.split(' (')[0]
-        _line(axes, sizes, _Series(summary, [('requests', case, size, 'ns') for size in sizes]), hues.get(name, 'black'),
-              label=name)
-    axes.set(xscale='log', yscale='log')
-    axes.set_xticks(sizes, map(str, sizes))
-    axes.set_yticks([10, 100, 1000], ['10', '100', '1000'])
-    axes.minorticks_off()
-    _finish(figure, axes, 'A request to each source', 'bytes per request', 'ns')
-    _save(figure, path, summary, machine, 'requests')
+def first_call(plot):
+    rows = [(short(case) if how == 'preloaded' else how, (case, how, 'us'), colour(case))
+            for case in plot.summary.cases('first call') if "('" not in case
+            for how in ('preloaded', 'not preloaded') if how == 'preloaded' or case in (BASELINE.name, DEFAULT.name)]
+    plot.bars('First statement of a session', rows, '{:,.0f} µs')
 
 
-def inserts(summary, machine, path):
-    cases = summary.cases('inserts')
-    figure, panels = plt.subplots(2, 1, figsize=(WIDTH, 0.66 * len(cases) + 1.9))
-    for axes, metric, unit, title, shape in zip(panels, ('ms', 'index bytes'), (1000, 1e6),
-                                                ('A million rows in one statement', 'The index of the primary key'),
-                                                ('{:.2f} s', '{:.1f} MB')):
-        series = _Series(summary, [('inserts', case, 'LOGGED', metric) for case in cases], unit)
-        _bars(axes, [_short(case) for case in cases], series, [_colour(case) for case in cases],
-              [shape.format(value) for value in series.values], title)
-    _save(figure, path, summary, machine, 'inserts')
+def sessions(plot):
+    plot.lines('Several sessions, in total', [(case, short(case)) for case in plot.summary.cases('sessions')],
+               'values per second', 'million per second, by sessions at once', (0, 5, 10), 1e6)
 
 
-def first_call(summary, machine, path):
-    cases = summary.cases('first call')
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.6 * len(cases) + 1))
-    labels, keys, colours = [], [], []
-    for case in cases:
-        for how in ('preloaded', 'not preloaded'):
-            labels.append(_short(case) if how == 'preloaded' else '')
-            keys.append(('first call', case, how, 'us'))
-            colours.append(_colour(case) if how == 'preloaded' else '#d4d4d4')
-    series = _Series(summary, keys)
-    _bars(axes, labels, series, colours, [f'{value:,.0f} µs' for value in series.values],
-          'First statement of a session\n(grey: library not preloaded)')
-    _save(figure, path, summary, machine, 'first call')
+def missed(plot):
+    plot.bars('Rows that a reader by id misses',
+              [(f'{number} writers, {case}', (case, number, 'rows missed, %'), OURS if 'watermark' in case else OTHER)
+               for number in plot.summary.parameters('missed') for case in plot.summary.cases('missed')], '{:.0f} %')
 
 
-def sessions(summary, machine, path):
-    figure, axes = plt.subplots(figsize=(WIDTH, 5.2))
-    numbers = [int(number) for number in summary.parameters('sessions')]
-    for case in summary.cases('sessions'):
-        series = _Series(summary, [('sessions', case, n, 'values per second') for n in numbers], 1e6)
-        _line(axes, numbers, series, _colour(case), MARKERS.get(case, 'o'), _short(case))
-    axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
-    axes.set_xticks(numbers)
-    processors = re.search(r'(\d+) processors?', machine['CPU'])
-    if processors:
-        axes.axvline(int(processors[1]), color='#555555', linestyle='--', linewidth=1)
-        axes.text(int(processors[1]) + 0.1, axes.get_ylim()[1], f'{processors[1]} processors', va='top', fontsize=10)
-    _finish(figure, axes, 'Several sessions, in total', 'sessions at once', 'million per second')
-    _save(figure, path, summary, machine, 'sessions')
+# With what is to be seen.
+ALL = {
+    'statements': (statements, 'A million values of each generator: uuidv7_fast() takes little more than a C function that does nothing'),
+    'requests': (requests, 'What one request to each source of random bytes costs, by its size'),
+    'inserts': (inserts, 'A million rows by each key: version 7 fills tables as fast as bigint does, version 4 takes longer and a larger index'),
+    'first call': (first_call, 'The first statement of a session: loading the library costs more than anything else in it, unless it is preloaded'),
+    'sessions': (sessions, 'Values per second of one session to eight: they grow up to the number of processors'),
+    'missed': (missed, 'A reader that remembers the last id misses rows, most of them beside many writers; one that stops at the watermark misses none'),
+}
 
 
-def clock_lead(summary, machine, path):
-    figure, axes = plt.subplots(figsize=(WIDTH, 4.2))
-    counts = [int(count) for count in summary.parameters('clock lead')]
-    for case in summary.cases('clock lead'):
-        if case != INSTANCE.name:
-            series = _Series(summary, [('clock lead', case, n, 'us') for n in counts], 1e6)
-            _line(axes, [n / 1e6 for n in counts], series, _colour(case), MARKERS.get(case, 'o'), _short(case))
-    axes.set_ylim(bottom=0)
-    _finish(figure, axes, 'Ahead of the clock: a simulation,\nRAND_bytes replaced by one without cost', 'million values',
-            'seconds')
-    _save(figure, path, summary, machine, 'clock lead')
-
-
-def clock_lead_sets(summary, machine, path):
-    figure, axes = plt.subplots(figsize=(WIDTH, 4.6))
-    numbers = [int(number) for number in summary.parameters('clock lead sets')]
-    for case, colour, marker in zip(summary.cases('clock lead sets'), (OURS, DARK, PEER), 'osv'):
-        series = _Series(summary, [('clock lead sets', case, n, 'us') for n in numbers], 1000)
-        _line(axes, numbers, series, colour, marker, case)
-    axes.set_ylim(bottom=0)
-    axes.set_xticks(numbers)
-    _finish(figure, axes, 'Sets and arrays ahead of the clock', 'sets, or sessions with arrays', 'ms, at most')
-    _save(figure, path, summary, machine, 'clock lead sets')
-
-
-def missed(summary, machine, path):
-    cases, writers = summary.cases('missed'), summary.parameters('missed')
-    keys = [('missed', case, number) for number in writers for case in cases]
-    series = _Series(summary, [(*key, 'rows missed') for key in keys])
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.4 * len(keys) + 1))
-    _bars(axes, [f'{number} writers, {case}' for _, case, number in keys], series,
-          [PEER if case == cases[0] else OURS for _, case, _ in keys],
-          [f"{value:,.0f} of {summary.get(*key, 'rows committed'):,.0f}" for value, key in zip(series.values, keys)],
-          'Rows that a reader by id misses')
-    _save(figure, path, summary, machine, 'missed')
-
-
-ALL = [statements, requests, inserts, first_call, sessions, clock_lead, clock_lead_sets, missed]
+def draw(experiment, summary, machine, path):
+    """Writes the plot; returns what is to be seen in it."""
+    make, seen = ALL[experiment]
+    plot = Plot(summary, machine, experiment)
+    make(plot)
+    plot.write(path, seen)
+    return seen

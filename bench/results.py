@@ -5,7 +5,7 @@ import csv
 import statistics
 from collections import defaultdict
 
-from generators import CORE_V7, DEFAULT, BASELINE, INSTANCE, NEXTVAL
+from generators import BASELINE, CORE_V7, DEFAULT, IDENTITY, INSTANCE
 
 # Figures made from pairs of one round, of which the median is taken afterwards:
 # experiment, metric, the case that is compared with, the new metric, how.
@@ -14,9 +14,7 @@ PAIRED = [
     ('statements', 'ms', BASELINE.name, 'ns per value above the baseline', lambda one, base: one - base),
     ('statements', 'ms', DEFAULT.name, 'times uuidv7_fast()', lambda one, base: one / base),
     ('statements', 'ms', INSTANCE.name, 'times instance order', lambda one, base: one / base),
-    ('inserts', 'ms', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
-    ('single rows', 'rows per second', 'bigint identity', 'times bigint identity', lambda one, base: one / base),
-    ('sessions', 'values per second', NEXTVAL.name, 'times nextval()', lambda one, base: one / base),
+    ('inserts', 'ms', IDENTITY, 'times bigint identity', lambda one, base: one / base),
     ('first call', 'us', CORE_V7.name, 'times uuidv7()', lambda one, base: one / base),
     ('first call', 'us from connecting on', CORE_V7.name, 'times uuidv7(), from connecting on',
      lambda one, base: one / base),
@@ -83,6 +81,11 @@ class Summary:
             for row in csv.DictReader(file):
                 key = row['experiment'], row['case'], row['parameter'], row['metric']
                 self.rows[key] = {name: float(row[name]) for name in COLUMNS[4:]}
+        for (experiment, case, parameter, metric), row in list(self.rows.items()):
+            if metric == 'rows missed':
+                committed = self.get(experiment, case, parameter, 'rows committed')
+                self.rows[experiment, case, parameter, 'rows missed, %'] = {
+                    name: value if name == 'rounds' else value / committed * 100 for name, value in row.items()}
 
     def cases(self, experiment, parameter=None):
         """The cases of an experiment, in the order in which they were measured."""

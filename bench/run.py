@@ -3,7 +3,6 @@ writes results.csv and machine.json.  script/bench calls this."""
 
 import argparse
 import signal
-import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -25,7 +24,7 @@ class Bench:
         self.seconds = options.seconds
         self.record = results.record
         self.number_of_rounds = options.rounds
-        self.server = self.unpreloaded = self.fast_random = self.large = None
+        self.server = self.unpreloaded = self.large = None
 
     def rounds(self, what, short=False, times=1):
         """Numbers of the rounds, from 0 on, which warms up, with a line of progress."""
@@ -43,20 +42,9 @@ def prepare(server, setup):
     with server.connect() as connection:
         connection.execute('CREATE EXTENSION fast_uuid')
         connection.execute('CREATE SEQUENCE counter')
-        for library, name in (('noop', 'fast_uuid_noop'), ('clock_uuid', 'bare_clock_uuid'),
-                              ('clock_uuid', 'interpolated_clock_uuid')):
-            connection.execute(f"CREATE FUNCTION {name}() RETURNS uuid AS '{BENCH / library}' LANGUAGE c")
+        connection.execute(f"CREATE FUNCTION fast_uuid_noop() RETURNS uuid AS '{BENCH / 'noop'}' LANGUAGE c")
         for statement in setup:
             connection.execute(statement)
-
-
-def programs(results):
-    """What is measured outside of a server, by programs that print CSV."""
-    for program in ('clock',):
-        out = subprocess.run([BENCH / program], check=True, capture_output=True, text=True).stdout
-        for line in out.splitlines():
-            what, figure, unit = line.split(',')
-            results.record(program, what, '', 1, unit, figure)
 
 
 def main():
@@ -84,13 +72,12 @@ def main():
         servers = [
             Server(options.bindir, directory / 'a', conf + preload),
             Server(options.bindir, directory / 'b', conf),
-            Server(options.bindir, directory / 'c', conf + preload, BENCH / 'fast_random.so'),
-            Server(options.bindir, directory / 'd', f'{conf}{preload}max_connections = 1010\n'),
+            Server(options.bindir, directory / 'c', f'{conf}{preload}max_connections = 1010\n'),
         ]
         with ExitStack() as running:
             for server in servers:
                 running.enter_context(server)
-            bench.server, bench.unpreloaded, bench.fast_random, bench.large = servers
+            bench.server, bench.unpreloaded, bench.large = servers
             for server in servers:
                 prepare(server, options.setup)
             with bench.server.connect() as connection:
@@ -98,7 +85,6 @@ def main():
             for experiment in experiments.ALL:
                 if not options.only or experiment.__name__ in options.only:
                     experiment(bench)
-            programs(results)
     options.results.mkdir(exist_ok=True)
     results.write(options.results / 'results.csv')
     machine.write(described, options.results / 'machine.json')

@@ -22,24 +22,20 @@ shared_buffers = 512MB
 class Server:
     """PostgreSQL in a directory of its own, running inside the with block.
 
-    conf: lines of postgresql.conf; preload: a library for LD_PRELOAD.
+    conf: lines of postgresql.conf.
     """
 
-    def __init__(self, bindir, directory, conf, preload=None):
+    def __init__(self, bindir, directory, conf):
         self.bindir = bindir
         self.data = directory / 'data'
         self.socket = directory
-        self.environment = dict(os.environ)
-        if preload:
-            self.environment['LD_PRELOAD'] = str(preload)
         directory.mkdir()
         self._run('initdb', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C')
         with open(self.data / 'postgresql.conf', 'a', encoding='ascii') as file:
             file.write(f"{SETTINGS}unix_socket_directories = '{directory}'\n{conf}\n")
 
     def _run(self, program, *arguments):
-        subprocess.run([self.bindir / program, '-D', self.data, *arguments], check=True,
-                       stdout=subprocess.DEVNULL, env=self.environment)
+        subprocess.run([self.bindir / program, '-D', self.data, *arguments], check=True, stdout=subprocess.DEVNULL)
 
     def __enter__(self):
         self._run('pg_ctl', '-w', '-l', self.socket / 'log', 'start')

@@ -92,7 +92,6 @@ sub seen
 		return join "\n", map { join ',', /"(?:\\.|[^"\\])*"/g } grep { !/^\s*#\s*include/ } split /\n/, $text;
 	}
 	$text =~ s/--[^\n]*//g if $file =~ /\.sql$/;
-	$text =~ s/(.*?)(<!--.*?-->|$)/$blank->($1) . $2/ges if $file =~ /\.svg$/;    # Matplotlib draws text, and says in a comment what it is
 
 	# A value in pg_stat_activity.
 	$text =~ s/('client backend')/$blank->($1)/ge;
@@ -103,7 +102,7 @@ sub seen
 
 my %kinds = (
 	'documents' => [ glob('*.md doc/*.md doc/*/*.md') ],
-	'the report and its plots' => [ glob('bench/results/*.md bench/results/*.svg bench/results/*.csv') ],
+	'the report, plots and pictures' => [ glob('bench/results/*.md bench/results/*.svg bench/results/*.csv doc/pictures/*.svg') ],
 	'messages and descriptions in the library' => [ glob('src/*.[ch] src/*/*.[ch]') ],
 	'names and comments in SQL' => [ glob('sql/*.sql') ],
 	'descriptions of the packages' => [ glob('*.control META.json packaging/* debian/control* .github/*/*') ],
