@@ -33,7 +33,6 @@ class Build:
                 connection.execute('CREATE EXTENSION fast_uuid')
         self.session = running.enter_context(connect(self.servers['preloaded']))
         self.session.execute('CREATE UNLOGGED TABLE filled (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
-        self.session.execute('ALTER DATABASE postgres SET synchronous_commit = off')
         self.session.execute(FIRST)
 
     def ms(self, statement, settings=None):
@@ -43,15 +42,9 @@ class Build:
     def transaction_us(self, clients, statement, settings=None):
         """Of clients that do nothing else."""
         self.session.execute('TRUNCATE filled')
-        with tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-            script.write(f'{statement};\n')
-            script.flush()
-            for setting, value in (settings or {}).items():
-                self.session.execute(f'ALTER DATABASE postgres SET {setting} = {value}')
-            tps = self.servers['preloaded'].pgbench(script.name, clients, '-T', '3')
-            for setting in settings or {}:
-                self.session.execute(f'ALTER DATABASE postgres RESET {setting}')
-        return 1e6 / tps
+        server = self.servers['preloaded']
+        with server.settings({'synchronous_commit': 'off', **(settings or {})}):
+            return 1e6 / server.pgbench(f'{statement};', clients, 3)
 
     def first_call_us(self, how):
         """Of new sessions, the median."""

@@ -1,10 +1,7 @@
 """How many transactions fail under SERIALIZABLE that insert a row and read near it,
 by the kind of key."""
 
-import re
-import tempfile
-
-from generators import CORE_V4, DEFAULT
+from generators import CORE_V4, DEFAULT, IDENTITY
 from timing import turned
 
 ROWS = 100000
@@ -12,7 +9,7 @@ CLIENTS = 8
 TENANTS = 1000
 
 V7 = (DEFAULT.name, 'uuid DEFAULT uuidv7_fast()')
-SEQUENCE = ('bigint identity', 'bigint GENERATED ALWAYS AS IDENTITY')
+SEQUENCE = (IDENTITY, 'bigint GENERATED ALWAYS AS IDENTITY')
 V4 = (CORE_V4.name, 'uuid DEFAULT gen_random_uuid()')
 
 INSERT = 'INSERT INTO parent (tenant) VALUES (:tenant) RETURNING id \\gset'
@@ -48,18 +45,12 @@ def _fill(connection, key, tenant, deferred):
 def serializable(bench):
     """Percent of the transactions that fail (40001), of eight sessions."""
     cases = [(case, key) for case in CASES for key in case[4]]
-    with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-        connection.execute('ALTER DATABASE postgres SET synchronous_commit = off')
-        connection.execute("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'")
+    with bench.server.connect() as connection, \
+            bench.server.settings({'synchronous_commit': 'off', 'default_transaction_isolation': 'serializable'}):
         for n in bench.rounds('Serializable transactions', short=True):
             for (what, statements, tenant, deferred, _), (name, key) in turned(cases, n):
-                script.seek(0)
-                script.truncate()
-                script.write(f'\\set tenant random(1, {TENANTS})\nBEGIN;\n{statements}\nCOMMIT;\n')
-                script.flush()
                 _fill(connection, key, tenant, deferred)
-                out = bench.server.pgbench_output(script.name, CLIENTS, '-T', str(bench.seconds))
-                failed = re.search(r'^number of failed transactions: \d+ \(([\d.]+)%\)', out, re.MULTILINE)
-                bench.record('serializable', what, name, n, 'failed, %', failed[1])
+                failed = bench.server.pgbench(f'\\set tenant random(1, {TENANTS})\nBEGIN;\n{statements}\nCOMMIT;\n', CLIENTS,
+                                              bench.seconds, line=r'number of failed transactions: \d+ \(([\d.]+)%\)')
+                bench.record('serializable', what, name, n, 'failed, %', failed)
                 connection.execute('DROP TABLE child, parent')
-        connection.execute('ALTER DATABASE postgres RESET ALL')

@@ -2,66 +2,49 @@
 polls, one that is woken by NOTIFY, and one that is woken by uuidv7_fast_wait()."""
 
 import select
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from statistics import quantiles
 
+from generators import INSTANCE
 from timing import turned
 
-PLAIN = 'INSERT INTO followed DEFAULT VALUES'
-NOTIFYING = "WITH made AS (INSERT INTO followed DEFAULT VALUES) SELECT pg_notify('followed', '')"
+PLAIN = 'INSERT INTO followed DEFAULT VALUES;'
+NOTIFYING = "WITH made AS (INSERT INTO followed DEFAULT VALUES) SELECT pg_notify('followed', '');"
 READ = """
     SELECT (array_agg(id ORDER BY id DESC))[1],
            array_agg(extract(epoch FROM clock_timestamp() - at)::float8) FILTER (WHERE get_byte(uuid_send(id), 15) < %s)
       FROM followed WHERE id > %s AND id < uuidv7_fast_watermark()"""
 
 
-class Polls:
-    """Lets so many seconds pass."""
-    statement = PLAIN
-
-    def __init__(self, seconds):
-        self.seconds = seconds
-
-    def begin(self, _):
-        return lambda: time.sleep(self.seconds)
+def polls(seconds):
+    return lambda connection: lambda: time.sleep(seconds)
 
 
-class Notified:
-    statement = NOTIFYING
+def notified(connection):
+    connection.execute('LISTEN followed')
 
-    def begin(self, connection):
-        connection.execute('LISTEN followed')
-
-        def pause():
-            if connection.pgconn.notifies() is None:
-                select.select([connection.fileno()], [], [], 0.1)
-            connection.pgconn.consume_input()
-            while connection.pgconn.notifies():
-                pass
-        return pause
+    def pause():
+        if connection.pgconn.notifies() is None:
+            select.select([connection.fileno()], [], [], 0.1)
+        connection.pgconn.consume_input()
+        while connection.pgconn.notifies():
+            pass
+    return pause
 
 
-class Waits:
-    statement = PLAIN
+def waits(connection):
+    seen = [0]
 
-    def begin(self, connection):
-        seen = [0]
-
-        def pause():
-            seen[0] = connection.execute("SELECT uuidv7_fast_wait(%s, '100 ms')", seen, prepare=True).fetchone()[0]
-        return pause
+    def pause():
+        seen[0] = connection.execute("SELECT uuidv7_fast_wait(%s, '100 ms')", seen, prepare=True).fetchone()[0]
+    return pause
 
 
-class Nobody:
-    statement = PLAIN
-
-
+# What makes the pause between two reads, for a connection; what is written.
 WAYS = {
-    'nobody reads': Nobody(), 'polls every ms': Polls(0.001), 'polls every 10 ms': Polls(0.01),
-    'NOTIFY': Notified(), 'uuidv7_fast_wait()': Waits(),
+    'nobody reads': (None, PLAIN), 'polls every ms': (polls(0.001), PLAIN), 'polls every 10 ms': (polls(0.01), PLAIN),
+    'NOTIFY': (notified, NOTIFYING), 'uuidv7_fast_wait()': (waits, PLAIN),
 }
 
 # Clients; transactions per second, or as many as they can; synchronous_commit; those of
@@ -75,9 +58,8 @@ LOADS = {
 }
 
 
-def _follow(connection, way, looked_at, writing):
+def _follow(connection, pause, looked_at, writing):
     """The latencies of a reader, in ms, and how often it read."""
-    pause = way.begin(connection)
     last, latencies, reads = '00000000-0000-0000-0000-000000000000', [], 0
     while not writing.done():
         pause()
@@ -90,28 +72,26 @@ def _follow(connection, way, looked_at, writing):
 
 
 def _measure(bench, thread, way, load):
+    """Transactions per second, reads per second, latencies."""
+    begin, statement = way
     clients, rate, synchronous, foreign, looked_at = load
-    arguments = ['-T', str(2 * bench.seconds)]
-    with ExitStack() as stack:
-        def script(statement):
-            file = stack.enter_context(tempfile.NamedTemporaryFile('w', suffix='.sql'))
-            file.write(f'{statement};\n')
-            file.flush()
-            return file.name
 
-        connection = stack.enter_context(bench.server.connect())
-        connection.execute('DROP TABLE IF EXISTS followed')
-        connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), at timestamptz DEFAULT clock_timestamp())')
-        connection.execute(f'ALTER DATABASE postgres SET synchronous_commit = {synchronous}')
+    def write(script, sessions, rate):
+        return thread.submit(bench.server.pgbench, script, sessions, 2 * bench.seconds, *(['-R', str(rate)] if rate else []))
+
+    with bench.server.settings({'synchronous_commit': synchronous, **INSTANCE.settings}), \
+            bench.server.connect() as connection:
+        connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast(),'
+                           ' at timestamptz DEFAULT clock_timestamp())')
         connection.execute('SET plan_cache_mode = force_generic_plan')
-        if foreign:
-            others = thread.submit(bench.server.pgbench, script('SELECT uuidv7_fast()'), 4, '-R', str(foreign), *arguments)
-        writing = thread.submit(bench.server.pgbench, script(way.statement), clients, *(['-R', str(rate)] if rate else []), *arguments)
+        pause = begin(connection) if begin else None
+        others = write('SELECT uuidv7_fast();', 4, foreign) if foreign else None
         started = time.perf_counter()
-        latencies, reads = _follow(connection, way, looked_at, writing) if hasattr(way, 'begin') else ([], 0)
+        writing = write(statement, clients, rate)
+        latencies, reads = _follow(connection, pause, looked_at, writing) if pause else ([], 0)
         per_second = writing.result()
         seconds = time.perf_counter() - started
-        if foreign:
+        if others:
             others.result()
         connection.execute('DROP TABLE followed')
     return per_second, reads / seconds, latencies
@@ -119,8 +99,7 @@ def _measure(bench, thread, way, load):
 
 def woken(bench):
     """By load and way: latencies, what is written, and how often is read."""
-    with bench.server.connect() as connection, ThreadPoolExecutor(2) as thread:
-        connection.execute("ALTER DATABASE postgres SET fast_uuid.ordering = 'instance'")
+    with ThreadPoolExecutor(2) as thread:
         for n in bench.rounds('A reader that is woken', short=True):
             for name, load in LOADS.items():
                 for what, way in turned(WAYS.items(), n):
@@ -131,4 +110,3 @@ def woken(bench):
                         bench.record('woken', what, name, n, 'latency p50, ms', percentiles[49])
                         bench.record('woken', what, name, n, 'latency p99, ms', percentiles[98])
                         bench.record('woken', what, name, n, 'reads per second', reads)
-        connection.execute('ALTER DATABASE postgres RESET ALL')

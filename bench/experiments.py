@@ -2,13 +2,12 @@
 after round with all its cases in turn, so that all see the same machine."""
 
 import re
-import tempfile
 import time
 
 from experiment_serializable import serializable
 from experiment_wait import woken
 from experiments_of_order import freshness, missed, upper_bound, watermark
-from generators import INSTANCE, CORE_V4, CORE_V7, DEFAULT, DURABLE, BASELINE, NEXTVAL, all_generators, core_v7, durable
+from generators import BASELINE, CORE_V4, CORE_V7, DEFAULT, DURABLE, IDENTITY, INSTANCE, NEXTVAL, all_generators, core_v7, durable
 from timing import MILLION, connect, count, time_ms, turned
 
 
@@ -55,7 +54,7 @@ KEYS = [
     (DEFAULT.name, 'uuid DEFAULT uuidv7_fast()', {}),
     (INSTANCE.name, 'uuid DEFAULT uuidv7_fast()', INSTANCE.settings),
     (DURABLE.name, 'uuid DEFAULT uuidv7_fast()', DURABLE.settings),
-    ('bigint identity', 'bigint GENERATED ALWAYS AS IDENTITY', {}),
+    (IDENTITY, 'bigint GENERATED ALWAYS AS IDENTITY', {}),
     (CORE_V7.name, 'uuid DEFAULT pg_catalog.uuidv7()', {}),
     (CORE_V4.name, 'uuid DEFAULT gen_random_uuid()', {}),
 ]
@@ -92,24 +91,17 @@ def inserts(bench):
 
 def single_rows(bench):
     """One row per transaction, by 1, 2 and 8 clients."""
-    with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
-        connection.execute("ALTER DATABASE postgres SET synchronous_commit = off")
+    with bench.server.connect() as connection:
         keys = _keys(connection)
         for n in bench.rounds('One row per transaction', short=True):
             for clients in (1, 2, 8):
-                for i, (name, key, settings) in enumerate(turned(keys, n)):
-                    connection.execute(f'CREATE TABLE single{i} (id {key} PRIMARY KEY, n integer)')
+                for name, key, settings in turned(keys, n):
+                    connection.execute(f'CREATE TABLE single (id {key} PRIMARY KEY, n integer)')
                     connection.execute('CHECKPOINT')
-                    script = f'{directory}/{i}.sql'
-                    with open(script, 'w', encoding='ascii') as file:
-                        file.write(f'INSERT INTO single{i} (n) VALUES (1);\n')
-                    connection.execute('ALTER DATABASE postgres RESET fast_uuid.ordering')
-                    for setting, value in settings.items():
-                        connection.execute(f'ALTER DATABASE postgres SET {setting} = {value}')
-                    tps = bench.server.pgbench(script, clients, '-T', str(bench.seconds))
+                    with bench.server.settings({'synchronous_commit': 'off', **settings}):
+                        tps = bench.server.pgbench('INSERT INTO single (n) VALUES (1);', clients, bench.seconds)
                     bench.record('single rows', name, clients, n, 'rows per second', tps)
-                    connection.execute(f'DROP TABLE single{i}')
-        connection.execute('ALTER DATABASE postgres RESET ALL')
+                    connection.execute('DROP TABLE single')
 
 
 def first_call(bench):
@@ -142,18 +134,14 @@ def first_call(bench):
 def sessions(bench):
     """Values per second of 1 to 8 sessions at once."""
     values = 250000
-    with bench.server.connect() as connection, tempfile.TemporaryDirectory() as directory:
+    with bench.server.connect() as connection:
         cases = [BASELINE, DEFAULT, INSTANCE, *durable(connection), NEXTVAL, *core_v7(connection)]
-        for n in bench.rounds('One to eight sessions'):
-            for clients in (1, 2, 4, 8):
-                for i, one in enumerate(turned(cases, n)):
-                    script = f'{directory}/{i}.sql'
-                    with open(script, 'w', encoding='ascii') as file:
-                        for setting, value in one.settings.items():
-                            file.write(f'SET {setting} = {value};\n')
-                        file.write(count(one.call, values) + ';\n')
-                    tps = bench.server.pgbench(script, clients, '-T', str(bench.seconds))
-                    bench.record('sessions', one.name, clients, n, 'values per second', tps * values)
+    for n in bench.rounds('One to eight sessions'):
+        for clients in (1, 2, 4, 8):
+            for one in turned(cases, n):
+                with bench.server.settings(one.settings):
+                    tps = bench.server.pgbench(f'{count(one.call, values)};', clients, bench.seconds)
+                bench.record('sessions', one.name, clients, n, 'values per second', tps * values)
 
 
 def _private_kb(connection):

@@ -1,6 +1,5 @@
 """The experiments about the order of UUIDs: what a reader sees, and what it costs."""
 
-import tempfile
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from statistics import quantiles
 
-from generators import DURABLE, durable
+from generators import DURABLE, INSTANCE, durable
 from timing import connect, count, time_ms, turned
 
 
@@ -62,20 +61,14 @@ def _writers(bench, transaction):
     """A connection, and what lets so many sessions write to a new table, under instance
     order, for a while."""
     with bench.server.connect() as connection, ThreadPoolExecutor(1) as thread, \
-            tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
-        script.write(transaction)
-        script.flush()
-        connection.execute("ALTER DATABASE postgres SET fast_uuid.ordering = 'instance'")
-        connection.execute('ALTER DATABASE postgres SET synchronous_commit = off')
-
+            bench.server.settings({'synchronous_commit': 'off', **INSTANCE.settings}):
         def write(sessions):
             connection.execute('DROP TABLE IF EXISTS followed')
             connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
-            return thread.submit(bench.server.pgbench, script.name, sessions, '-T', str(2 * bench.seconds))
+            return thread.submit(bench.server.pgbench, transaction, sessions, 2 * bench.seconds)
 
         yield connection, write
         connection.execute('DROP TABLE followed')
-        connection.execute('ALTER DATABASE postgres RESET ALL')
 
 
 def missed(bench):
@@ -137,18 +130,17 @@ def freshness(bench):
 
 def upper_bound(bench):
     """What durable order writes, while two sessions generate without a pause."""
-    with bench.server.connect() as connection, tempfile.NamedTemporaryFile('w', suffix='.sql') as script:
+    with bench.server.connect() as connection:
         if not durable(connection):
             return
         connection.execute('CREATE EXTENSION IF NOT EXISTS pg_walinspect')
-        script.write(f"SET fast_uuid.ordering = 'durable';\n{count(DURABLE.call, 100000)};\n")
-        script.flush()
         for n in bench.rounds('The upper bound of durable order', short=True):
             connection.execute('CHECKPOINT')
             before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
-            started = time.perf_counter()
-            bench.server.pgbench(script.name, 2, '-T', str(2 * bench.seconds))
-            seconds = time.perf_counter() - started
+            with bench.server.settings(DURABLE.settings):
+                started = time.perf_counter()
+                bench.server.pgbench(f'{count(DURABLE.call, 100000)};', 2, 2 * bench.seconds)
+                seconds = time.perf_counter() - started
             records, size = connection.execute("""
                 SELECT count(*), coalesce(sum(record_length), 0)
                   FROM pg_get_wal_records_info(%s, pg_current_wal_flush_lsn()) WHERE resource_manager = 'Generic'""",

@@ -126,6 +126,8 @@ class Plot:
 
 
 def statements(plot):
+    """A million values of each generator: uuidv7_fast() takes little more than a C function that
+    does nothing, nextval() longer, the others several times as long."""
     shown = [BASELINE.name, DEFAULT.name, INSTANCE.name, DURABLE.name, 'uuidv7_fast(), getrandom', 'uuidv7_fast(), urandom',
              NEXTVAL.name, CORE_V4.name, CORE_V7.name, 'uuid_generate_v7() of pg_uuidv7']
     cases = plot.summary.cases('statements')
@@ -134,12 +136,16 @@ def statements(plot):
 
 
 def requests(plot):
+    """One request to each source, by its size: of the cryptographic ones getrandom in the vDSO
+    is the fastest for a few bytes, OpenSSL for many; /dev/urandom is the slowest."""
     cases = plot.summary.cases('requests')
     plot.lines('One request to a source', [(case, re.sub(r' \((?!vDSO|system).*', '', case)) for case in cases], 'ns',
                'ns, by bytes per request', (10, 100, 1000), scale=math.log10)
 
 
 def inserts(plot):
+    """A million rows by each key: uuidv7_fast() and bigint take about the same time,
+    gen_random_uuid() takes longest and has the largest index."""
     for title, metric, unit, shape in (('A million rows in one statement', 'ms', 1000, '{:.2f} s'),
                                        ('The index of the primary key', 'index bytes', 1e6, '{:.1f} MB')):
         plot.bars(title, [(short(case), (case, 'LOGGED', metric), colour(case)) for case in plot.summary.cases('inserts')],
@@ -147,6 +153,8 @@ def inserts(plot):
 
 
 def first_call(plot):
+    """The first statement of a session by function: it takes longest where it has to load a
+    library."""
     rows = [(short(case) if how == 'preloaded' else how, (case, how, 'us'), colour(case))
             for case in plot.summary.cases('first call') if "('" not in case
             for how in ('preloaded', 'not preloaded') if how == 'preloaded' or case in (BASELINE.name, DEFAULT.name)]
@@ -154,31 +162,27 @@ def first_call(plot):
 
 
 def sessions(plot):
+    """Values per second of one session to eight: they grow up to the number of processors;
+    uuidv7_fast() stays ahead of nextval() and uuidv7()."""
     plot.lines('Several sessions, in total', [(case, short(case)) for case in plot.summary.cases('sessions')],
                'values per second', 'million per second, by sessions at once', (0, 5, 10), 1e6)
 
 
 def missed(plot):
+    """Rows that a reader misses, in percent: the more writers there are, the more; with the
+    watermark none."""
     plot.bars('Rows that a reader by id misses',
               [(f'{number} writers, {case}', (case, number, 'rows missed, %'), OURS if 'watermark' in case else OTHER)
                for number in plot.summary.parameters('missed') for case in plot.summary.cases('missed')], '{:.0f} %')
 
 
-# With what is to be seen.
-ALL = {
-    'statements': (statements, 'A million values of each generator: uuidv7_fast() takes little more than a C function that does nothing'),
-    'requests': (requests, 'What one request to each source of random bytes costs, by its size'),
-    'inserts': (inserts, 'A million rows by each key: version 7 fills tables as fast as bigint does, version 4 takes longer and a larger index'),
-    'first call': (first_call, 'The first statement of a session: loading the library costs more than anything else in it, unless it is preloaded'),
-    'sessions': (sessions, 'Values per second of one session to eight: they grow up to the number of processors'),
-    'missed': (missed, 'A reader that remembers the last id misses rows, most of them beside many writers; one that stops at the watermark misses none'),
-}
+ALL = {make.__name__.replace('_', ' '): make for make in (statements, requests, inserts, first_call, sessions, missed)}
 
 
 def draw(experiment, summary, machine, path):
-    """Writes the plot; returns what is to be seen in it."""
-    make, seen = ALL[experiment]
+    """Writes the plot; returns what is to be seen in it, as its function says."""
     plot = Plot(summary, machine, experiment)
-    make(plot)
+    ALL[experiment](plot)
+    seen = ' '.join(ALL[experiment].__doc__.rstrip('.').split())
     plot.write(path, seen)
     return seen

@@ -85,7 +85,8 @@ SECTIONS = {
     'statements': (
         'A million values',
         '`SELECT count(f()) FROM generate_series(1, 1000000)`, server time. Unbuffered: `fast_uuid.buffer_size = 0`.' + PAIRS,
-        by_case('generator', ('ms (quartiles)', MILLION, 'ms', spread), ('times the baseline', MILLION, 'times the baseline', shown),
+        by_case('generator', ('ms (quartiles)', MILLION, 'ms', spread),
+                ('times the baseline', MILLION, 'times the baseline', shown),
                 ('ns per value above it', MILLION, 'ns per value above the baseline', shown),
                 ('times `uuidv7_fast()`', MILLION, 'times uuidv7_fast()', shown))),
     'requests': (
@@ -144,8 +145,8 @@ SECTIONS = {
         by_parameter('us by transactions in flight', 'us')),
     'missed': (
         'What a reader misses',
-        'Writers insert one row per transaction under instance order, and commit after a random delay of up to 5 ms; a reader asks '
-        'again and again for the rows after the last one that it has seen, another for those of them below '
+        'Writers insert one row per transaction under instance order, and commit after a random delay of up to 5 ms; a reader '
+        'asks again and again for the rows after the last one that it has seen, another for those of them below '
         '`uuidv7_fast_watermark()`, in one statement.',
         by_parameter('% missed by writers', 'rows missed, %')),
     'freshness': (
@@ -153,14 +154,14 @@ SECTIONS = {
         'Microseconds, in the median, and at most in 90 % and 99 % of the statements; 0: not behind. Eight clients insert and '
         'commit single rows under instance order as fast as they can; a reader asks every 10 ms for the rows after its last one '
         'and below `uuidv7_fast_watermark()`: by a prepared statement with a generic plan, or by one that is planned anew, where '
-        'the planner calls the function as well; just after a call in a statement of its own, or without one. Where a transaction '
-        'has ended between snapshot and call, the bound is that of an earlier call. Behind its start: behind '
+        'the planner calls the function as well; just after a call in a statement of its own, or without one. Where a '
+        'transaction has ended between snapshot and call, the bound is that of an earlier call. Behind its start: behind '
         '`statement_timestamp()`; a transaction in flight holds it back too.',
         by_parameter('us', 'us')),
     'woken': (
         'A reader that is woken',
-        'One reader asks for the rows after its last one and below `uuidv7_fast_watermark()`, again until there are none; then it '
-        'sleeps, is woken by NOTIFY, which each writer sends with its row, or calls `uuidv7_fast_wait()`. Latency: from the '
+        'One reader asks for the rows after its last one and below `uuidv7_fast_watermark()`, again until there are none; then '
+        'it sleeps, is woken by NOTIFY, which each writer sends with its row, or calls `uuidv7_fast_wait()`. Latency: from the '
         'insertion of a row to the statement that delivers it. Of another table: transactions that generate an id and write '
         'nothing. `synchronous_commit = off`, unless it is named.',
         by_load('latency p50, ms', 'latency p99, ms', 'reads per second', 'transactions per second')),

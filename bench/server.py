@@ -1,7 +1,9 @@
 """A throwaway server for one run of the benchmark."""
 
 import os
+import re
 import subprocess
+from contextlib import contextmanager
 
 import psycopg
 
@@ -47,15 +49,21 @@ class Server:
     def connect(self):
         return psycopg.connect(host=str(self.socket), user='postgres', dbname='postgres', autocommit=True)
 
-    def pgbench_output(self, script, clients, *arguments):
+    def pgbench(self, script, clients, seconds, *arguments, line=r'tps = ([\d.]+)'):
+        """What a line of its output says of a script, given as text: transactions per
+        second, without the time to connect."""
         threads = min(clients, os.cpu_count())
-        return subprocess.run(
-            [self.bindir / 'pgbench', '-n', '-M', 'prepared', '-h', self.socket, '-U', 'postgres',
-             '-c', str(clients), '-j', str(threads), '-f', script, *arguments, 'postgres'],
-            check=True, capture_output=True, text=True).stdout
+        out = subprocess.run(
+            [self.bindir / 'pgbench', '-n', '-M', 'prepared', '-h', self.socket, '-U', 'postgres', '-f', '-',
+             '-c', str(clients), '-j', str(threads), '-T', str(seconds), *arguments, 'postgres'],
+            check=True, capture_output=True, text=True, input=script).stdout
+        return float(re.search(f'^{line}', out, re.MULTILINE)[1])
 
-    def pgbench(self, script, clients, *arguments):
-        """Transactions per second of a script, without the time to connect."""
-        out = self.pgbench_output(script, clients, *arguments)
-        line = next(line for line in out.splitlines() if line.startswith('tps = '))
-        return float(line.split()[2])
+    @contextmanager
+    def settings(self, settings):
+        """For the sessions that begin now."""
+        with self.connect() as connection:
+            for name, value in settings.items():
+                connection.execute(f"ALTER DATABASE postgres SET {name} = '{value}'")
+            yield
+            connection.execute('ALTER DATABASE postgres RESET ALL')
