@@ -79,6 +79,18 @@ foreach my $zone ('UTC', 'America/New_York', 'Asia/Kolkata')
 	check_partitions("of_$database", $zone, "months of $zone");
 }
 
+my ($drop_old) = map { $_->{sql} } grep { $_->{sql} =~ /DROP TABLE/ } @partitions;
+new_database('old_partitions');
+query('old_partitions', q{
+CREATE TABLE click (id uuid) PARTITION BY RANGE (id);
+CREATE TABLE click_default PARTITION OF click DEFAULT;
+CREATE TABLE click_old PARTITION OF click FOR VALUES FROM (MINVALUE) TO (uuidv7_fast_min(now() - interval '1 year 1 hour'));
+CREATE TABLE click_young PARTITION OF click
+  FOR VALUES FROM (uuidv7_fast_min(now() - interval '1 year 1 hour')) TO (uuidv7_fast_min(now() - interval '1 year -1 hour'))});
+query('old_partitions', $drop_old);
+is(query('old_partitions', q{SELECT string_agg(inhrelid::regclass::text, ' ' ORDER BY inhrelid) FROM pg_inherits}),
+	'click_default click_young', 'partitions that ended more than a year ago are dropped, and no others');
+
 query('partitions_utc', 'DROP TABLE event_2027_05');
 like(query('partitions_utc', $search), qr/^event_2027_06\|/, 'a gap is found');
 
