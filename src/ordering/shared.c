@@ -20,8 +20,8 @@ SharedOrdering *fuuid_shared = NULL;
 TransactionId *
 fuuid_shared_running(uint32 watermark)
 {
-	return (TransactionId *) &fuuid_shared->in_flight[MaxBackends] +
-		watermark * FUUID_MAX_RUNNING;
+	return (TransactionId *) ((char *) fuuid_shared +
+							  FUUID_RUNNING_OFFSET(watermark));
 }
 
 /* A positive number for a new incarnation, random, so that no other has it. */

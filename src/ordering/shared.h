@@ -116,9 +116,10 @@ typedef struct SharedOrdering
  * running.  A snapshot does not have its own among them.
  */
 #define FUUID_MAX_RUNNING ((Size) (MaxBackends + max_prepared_xacts))
-#define FUUID_SHARED_SIZE \
+#define FUUID_RUNNING_OFFSET(watermark) \
 	(offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight) + \
-	 FUUID_WATERMARKS * FUUID_MAX_RUNNING * sizeof(TransactionId))
+	 (watermark) * FUUID_MAX_RUNNING * sizeof(TransactionId))
+#define FUUID_SHARED_SIZE FUUID_RUNNING_OFFSET(FUUID_WATERMARKS)
 
 /* NULL until attached. */
 extern SharedOrdering *fuuid_shared;

@@ -83,6 +83,7 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark,
 	Watermark  *place = &history->kept[0];
 
 	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
+	Assert(watermark->xcnt <= FUUID_MAX_RUNNING);
 	if (last->ns != 0 && last->database == watermark->database &&
 		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
 		memcmp(fuuid_shared_running(history->last), running, running_size) == 0)

@@ -21,6 +21,9 @@ DECLARE
     'SELECT NULL::uuid[] FROM uuidv7_fast_at(now() + interval ''10 years'', %1$L)',
     'SELECT array_agg(uuidv7_fast(CASE WHEN n < 5 THEN %1$L ELSE ''typo'' END))
        FROM generate_series(1, %2$s) AS n',
+    -- A reset that is refused, in a transaction with UUIDs of instance order.
+    'SELECT CASE WHEN set_config(''fast_uuid.ordering'', ''instance'', true) = ''instance''
+         AND uuidv7_fast() IS NOT NULL THEN fast_uuid_reset_ordering()::text::uuid[] END',
     'SELECT pg_temp.change(''source'', %1$L)',
     'SELECT pg_temp.change(''buffer_size'', ''%2$s'')',
     'SELECT pg_temp.change(''vdso'', (%2$s %% 2)::text)',
@@ -59,7 +62,8 @@ BEGIN
       IF random() < 0.2 THEN
         RAISE 'rolled back';
       END IF;
-    EXCEPTION WHEN raise_exception OR invalid_parameter_value OR insufficient_privilege THEN
+    EXCEPTION WHEN raise_exception OR invalid_parameter_value OR insufficient_privilege
+        OR active_sql_transaction OR object_not_in_prerequisite_state THEN
       EXECUTE 'CLOSE ALL';
     END;
     FOREACH id IN ARRAY coalesce(ids, '{}') LOOP
