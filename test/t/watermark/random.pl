@@ -1,0 +1,205 @@
+# Random statements in sessions of two databases, one after the other: transactions with and
+# without ids and transaction ids, at two isolation levels, with savepoints, prepared and not.
+# The watermark is held back by the transaction that it should be.  Below each that a
+# statement was given are only rows that the statement saw, as the end shows; above one that
+# a transaction asks for first is no row that it could have been given.
+# uuidv7_fast_wait() counts each transaction with ids once.  Transaction ids wrap around.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use RawSession;
+
+my ($rounds, $steps) = (120, 40);
+my $seed = srand($ENV{SEED} // ());
+note "SEED=$seed";
+
+my $node = PostgreSQL::Test::Cluster->new('random');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'fast_uuid'
+fast_uuid.ordering = 'instance'
+max_connections = 20
+max_prepared_transactions = 40
+max_worker_processes = 2
+max_wal_senders = 0
+autovacuum = off
+jit = off
+log_statement = none
+});
+$node->start;
+my @databases = ('here', 'there');
+foreach my $database (@databases)
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->safe_psql($database, 'CREATE EXTENSION fast_uuid; CREATE TABLE item (id uuid DEFAULT uuidv7_fast()); CREATE TABLE noise ()');
+}
+
+# Some hundred transaction ids before they wrap around.
+$node->safe_psql($_, 'VACUUM FREEZE') foreach 'postgres', 'template1', @databases;
+$node->stop;
+my $next = 2**32 - 40;
+command_ok([ 'pg_resetwal', '-x', $next, '-u', $next - 1_000_000, $node->data_dir ], 'transaction ids are about to wrap around');
+my $segment = $node->data_dir . '/pg_xact/' . sprintf '%04X', $next / (32 * 32768);
+append_to_file($segment, "\0" x 262144);
+$node->start;
+
+my ($insert, $noise) = ('INSERT INTO item DEFAULT VALUES RETURNING id', 'INSERT INTO noise DEFAULT VALUES');
+my (@sessions, %polls, %prepared, @published, $ended, $number, @wrong);
+
+sub session
+{
+	my ($database) = @_;
+	my $session = RawSession->connect($node, user => scalar(getpwuid $>), database => $database);
+	$session->{pid} = $session->query_safe('SELECT pg_backend_pid()');
+	$session->{database} = $database;
+	return $session;
+}
+
+# Generate; the transaction has ids from now on, if one is open.
+sub generate
+{
+	my ($session, $sql) = @_;
+	my $id = $session->query_safe($sql);
+	$ended++ unless $session->{open};
+	push @published, [ $session->{database}, $session->{pid}, $id ] if $session->{open} && !$session->{published}++;
+	return;
+}
+
+sub ends
+{
+	my ($session) = @_;
+	$ended++ if $session->{published};
+	@published = grep { $_->[1] ne $session->{pid} } @published;
+	delete @$session{ 'open', 'published', 'asked' };
+	return;
+}
+
+# The bound, and how many rows there are below it; how many there are from it up to the
+# first id that holds it back.
+sub ask
+{
+	my ($session) = @_;
+	my $first = (map { $_->[2] } grep { $_->[0] eq $session->{database} } @published)[0] // 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+	my ($bound, $below, $above) = split / /, $session->query_safe(qq{
+SELECT concat_ws(' ', b, (SELECT count(*) FROM item WHERE id < b), (SELECT count(*) FROM item WHERE id >= b AND id < '$first'))
+  FROM (SELECT uuidv7_fast_watermark() AS b) AS w});
+	push @{ $polls{ $session->{database} } }, [ $bound, $below ];
+	push @wrong, "$above rows were not given" if $above && !$session->{asked};
+	$session->{asked} = 1 if $session->{open};
+	return;
+}
+
+sub end_prepared
+{
+	my ($name) = @_;
+	my $database = delete $prepared{$name};
+	my ($session) = grep { $_->{database} eq $database && !$_->{open} } @sessions;
+	return $prepared{$name} = $database unless $session;
+	$session->query_safe((rand() < 0.8 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$name'");
+	@published = grep { $_->[1] ne $name } @published;
+	return;
+}
+
+# What a session does with a transaction open, and with none.
+my %within = (
+	insert => sub { generate($_[0], $insert) },
+	generate => sub { generate($_[0], 'SELECT uuidv7_fast()') },
+	noise => sub { $_[0]->query_safe($noise) },
+	ask => \&ask,
+	savepoint => sub {
+		$_[0]->query_safe('SAVEPOINT a');
+		generate($_[0], $insert);
+		$_[0]->query_safe(rand() < 0.5 ? 'RELEASE a' : 'ROLLBACK TO a');
+	},
+	prepare => sub {
+		my ($session) = @_;
+		return if keys %prepared == 40;
+		my $name = 'prepared ' . ++$number;
+		$session->query_safe("PREPARE TRANSACTION '$name'");
+		$prepared{$name} = $session->{database};
+		$_->[1] eq $session->{pid} && ($_->[1] = $name) foreach @published;
+		ends($session);
+	},
+	end => sub { $_[0]->query_safe(rand() < 0.8 ? 'COMMIT' : 'ROLLBACK'); ends($_[0]) });
+my %alone = (
+	(map { $_ => $within{$_} } 'insert', 'noise', 'ask'),
+	prepared => sub { end_prepared((keys %prepared)[ rand keys %prepared ]) if %prepared },
+	begin => sub { $_[0]->query_safe('BEGIN'); $_[0]->{open} = 1 },
+	# What it is given belongs to this snapshot.
+	snapshot => sub { $_[0]->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT'); $_[0]->{open} = $_[0]->{asked} = 1 });
+
+# Some of them.
+sub some
+{
+	my ($ways) = @_;
+	return map { $ways->{$_} } 'ask', grep { rand() < 0.5 } sort keys %$ways;
+}
+
+@sessions = map { session($databases[ $_ % 2 ]) } 1 .. 10;
+my %watches = map { $_ => session($_) } @databases;
+my $first = $watches{here}->query_safe('SELECT uuidv7_fast_wait()');
+$ended = 0;
+
+# A transaction that is older than the wrap has ended for the watermark, and not for the
+# snapshot of a reader.
+my ($writer, $reader) = @sessions[ 0, 2 ];
+foreach my $database (map { $_->{database} } $writer)
+{
+	$writer->query_safe('BEGIN');
+	$writer->{open} = 1;
+	generate($writer, $insert);
+	$watches{$database}->query_safe($noise) foreach 1 .. 60;
+	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
+	$reader->{open} = $reader->{asked} = 1;
+	$writer->query_safe('COMMIT');
+	ends($writer);
+	ask($watches{$database});
+	ask($reader);
+}
+cmp_ok($watches{here}->query_safe('SELECT pg_current_xact_id()::xid::text'), '<', $next, 'transaction ids have wrapped around');
+
+foreach my $round (1 .. $rounds)
+{
+	my ($few, $watched) = (2 + int(9 * rand()**2), rand);
+	my @within = (some(\%within), $within{end});
+	my @alone = (some(\%alone), $alone{begin});
+	foreach (1 .. $steps)
+	{
+		my $session = $sessions[ rand $few ];
+		my @ways = $session->{open} ? @within : @alone;
+		$ways[ rand @ways ]->($session);
+		my $database = $databases[ rand 2 ];
+		my ($holder) = map { $_->[1] =~ /prepared/ ? 0 : $_->[1] } grep { $_->[0] eq $database } @published;
+		my $told = $watches{$database}->query_safe(q{SELECT coalesce(held_back_by::text, '') FROM fast_uuid_stats() WHERE name = 'instance'});
+		push @wrong, "held back by $told in $database" if $told ne ($holder // '');
+		ask($watches{$database}) if rand() < $watched;
+	}
+	foreach my $session (grep { $_->{open} } @sessions)
+	{
+		$session->query_safe('COMMIT');
+		ends($session);
+	}
+	end_prepared($_) foreach keys %prepared;
+	ask($_) foreach @sessions;
+	my $counted = $watches{there}->query_safe('SELECT uuidv7_fast_wait()') - $first;
+	push @wrong, "$counted ends were counted of $ended" if $counted != $ended;
+}
+my %ids = map { $_ => [ split /\n/, $watches{$_}->query_safe('SELECT id FROM item') ] } @databases;
+foreach my $database (@databases)
+{
+	foreach my $poll (@{ $polls{$database} })
+	{
+		my $below = grep { $_ lt $poll->[0] } @{ $ids{$database} };
+		push @wrong, "$database: $poll->[1] rows were given of $below below $poll->[0]" if $below != $poll->[1];
+	}
+}
+is(join("\n", @wrong[ 0 .. ($#wrong > 9 ? 9 : $#wrong) ]), '', ($rounds * $steps) . " steps, seed $seed");
+note scalar(map { @$_ } values %polls) . ' watermarks, ' . scalar(map { @$_ } values %ids) . ' rows';
+$node->stop;
+done_testing();
