@@ -60,32 +60,6 @@ like(released($all, $dated, { %scripts, "fast_uuid--$default.sql" => "$newest " 
 like(released("$sum  sql/fast_uuid--0.1.sql\n", $changelog, {}),
 	qr/0\.1\.sql is released and missing/, 'a released script that is gone: noticed');
 
-# What an upgrade may replace.  Somebody may own an object of the name that a
-# version brings: CREATE then fails.  OR REPLACE and IF NOT EXISTS leave that to the
-# server to refuse.
-
-# takeovers(SCRIPTS): what upgrade scripts may replace and the earlier version lacks, by
-# its kind, name and arguments, a sentence each
-sub takeovers
-{
-	my ($of) = @_;
-	my $object = qr/(\w+\s+[\w."]+(?:\s*\((?:[^()]|\([^()]*\))*\))?)/;
-	my $plain = sub { lc($_[0]) =~ s/\s+/ /gr =~ s/ (?:default|=) [^,)]*//gr };
-	my @wrong;
-	foreach my $script (sort grep { /^fast_uuid--.+--.+\.sql$/ } keys %$of)
-	{
-		my ($from) = $script =~ /^fast_uuid--(.+?)--/;
-		my ($before, $upgrade) = map { s/--.*//gr } $of->{"fast_uuid--$from.sql"} // '', $of->{$script};
-		my %had = map { $plain->($_) => 1 } $before =~ /\bCREATE\s+(?:OR\s+REPLACE\s+)?$object/gi;
-		push @wrong, map { "$script replaces $_, which $from lacks: use CREATE" }
-		  grep { !$had{$_} } map { $plain->($_) } $upgrade =~ /\bOR\s+REPLACE\s+$object/gi;
-		push @wrong, "$script has IF NOT EXISTS: use CREATE" if $upgrade =~ /\bIF\s+NOT\s+EXISTS\b/i;
-	}
-	return join("\n", @wrong);
-}
-
-is(takeovers(\%scripts), '', 'no upgrade script takes over an object of somebody else');
-
 # The version in other files.
 command_ok([ 'script/release', '--check' ], 'every file that repeats the version has that of fast_uuid.control');
 my $copy = PostgreSQL::Test::Utils::tempdir();
@@ -180,18 +154,6 @@ foreach my $change (@changes)
 my %made = map { ("fast_uuid--0.0.$_.sql" => $before) } 0, 1;
 $made{"fast_uuid--0.0.0--$default.sql"} = join("\n", map { $_->[3] } @changes);
 $made{"fast_uuid--0.0.1--$default.sql"} = '';
-
-# That check, with an upgrade that replaces what there was, and some that replace more.
-is(takeovers(\%made), '', 'an upgrade that replaces what the earlier version has: allowed');
-foreach my $case (
-	[ 'a new function', lc($max =~ s/CREATE FUNCTION/CREATE\n OR REPLACE\tFUNCTION/r), qr/replaces function uuidv7_fast_max/ ],
-	[ 'a further argument', $array =~ s/CREATE(.*)\)/CREATE OR REPLACE$1, more text)/r, qr/replaces function uuidv7_fast_array\(.*more text\)/ ],
-	[ 'IF NOT EXISTS', 'CREATE TABLE IF NOT EXISTS fast_uuid_table (n int);', qr/has IF NOT EXISTS/ ])
-{
-	my ($name, $statement, $found) = @$case;
-	my $script = "fast_uuid--0.0.0--$default.sql";
-	like(takeovers({ %made, $script => $made{$script} . "\n$statement" }), qr/^\Q$script\E $found/, "$name: noticed");
-}
 
 # The server shall look into a folder of ours first.
 my $setting = $node->safe_psql('postgres',
