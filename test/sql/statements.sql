@@ -1,6 +1,6 @@
--- The UUIDs of a session ascend, whatever it does between: random statements with every
--- source, setting and order, in bulk, by default, from a resting cursor, in transactions and
--- savepoints that are rolled back, after errors, beside UUIDs of other times.
+-- The UUIDs of a session ascend, and keep their time, whatever it does between: random
+-- statements with every source, setting and order, in bulk, by default, from a resting cursor,
+-- in transactions and savepoints that are rolled back, after errors, beside UUIDs of other times.
 \set ECHO none
 CREATE TEMP TABLE item (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), n int);
 CREATE FUNCTION pg_temp.change(name text, value text) RETURNS uuid[] LANGUAGE sql AS
@@ -67,8 +67,10 @@ BEGIN
       EXECUTE 'CLOSE ALL';
     END;
     FOREACH id IN ARRAY coalesce(ids, '{}') LOOP
-      IF id > latest IS NOT TRUE THEN
-        wrong := concat_ws(E'\n', wrong, format('%s after %s: %s', id, latest, statements[chosen]));
+      IF (id > latest AND uuidv7_fast_timestamp(id) < uuidv7_fast_timestamp(latest) + '30 min'
+         ) IS NOT TRUE THEN
+        wrong := coalesce(wrong, format('seed %s: %s after %s: %s', seed, id, latest,
+                                        statements[chosen]));
       END IF;
       latest := id;
     END LOOP;
@@ -77,6 +79,5 @@ BEGIN
     END IF;
   END LOOP;
   ran := cardinality(array_remove(reached, NULL));
-  wrong := 'seed ' || seed || E'\n' || wrong;
 END $$;
 CALL pg_temp.run(3000, random(), NULL, NULL);
