@@ -7,12 +7,27 @@ use warnings;
 
 use Exporter qw(import);
 use POSIX qw(_exit);
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(connect_to run_in pause in_background follow passes last_seen commit_late verdict_on);
+our @EXPORT = qw(start_in_order connect_to run_in pause in_background follow passes last_seen
+  commit_late finish_prepared check_readers);
+
+# A server with these settings whose sessions are under instance order, and with the extension.
+sub start_in_order
+{
+	my ($name, $settings, %init) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(%init);
+	$settings .= "\nshared_preload_libraries = 'fast_uuid'" if $node->pg_version < 17;
+	$node->append_conf('postgresql.conf', "fast_uuid.ordering = 'instance'\n$settings");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+	return $node;
+}
 
 sub connect_to
 {
@@ -86,6 +101,15 @@ sub passes
 	return @passes;
 }
 
+# Commit or roll back a prepared transaction: this one, or else the oldest, if there is one.
+sub finish_prepared
+{
+	my ($session, $gid) = @_;
+	$gid //= run_in($session, 'SELECT gid FROM pg_prepared_xacts ORDER BY prepared LIMIT 1');
+	run_in($session, (rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$gid'") if $gid ne '';
+	return;
+}
+
 sub last_seen
 {
 	return ((passes(@_))[-1] // '') =~ /(.+)\z/ ? $1 : '';
@@ -108,17 +132,26 @@ sub commit_late
 	return run_in($session, 'COMMIT');
 }
 
-# Of what a reader has seen, in its order, against all that was committed, as keys: the
-# rows that it has missed; those that it saw twice, or that never were there; and those
-# that came after a greater one.
-sub verdict_on
+# check_readers(\%committed, DIRECTORY of their files, NAME => HOW MANY...): against all that was
+# committed, as keys, each has seen no row twice, and all in ascending order; and has missed
+# none, or at least so many.
+sub check_readers
 {
-	my ($committed, @seen) = @_;
-	my %seen   = map { $_ => 1 } @seen;
-	my $missed = grep { !$seen{$_} } keys %$committed;
-	my $known  = grep { $committed->{$_} } keys %seen;
-	my $back   = grep { $seen[$_] le $seen[ $_ - 1 ] } 1 .. $#seen;
-	return ($missed, @seen - $known, $back);
+	my ($committed, $directory, %least) = @_;
+	foreach my $name (sort keys %least)
+	{
+		my @seen = map { split /\n/ } passes("$directory/$name");
+		my %seen = map { $_ => 1 } @seen;
+		my $missed = grep { !$seen{$_} } keys %$committed;
+		my $known = grep { $committed->{$_} } keys %seen;
+		note "$name: $missed of " . keys(%$committed) . ' rows missed';
+		is(@seen - $known, 0, "$name: no row twice, and none that was not committed");
+		is(scalar(grep { $seen[$_] le $seen[ $_ - 1 ] } 1 .. $#seen), 0, "$name: in ascending order");
+		$least{$name}
+		  ? cmp_ok($missed, '>=', $least{$name}, "$name: rows are missed")
+		  : is($missed, 0, "$name: no row is missed");
+	}
+	return;
 }
 
 1;

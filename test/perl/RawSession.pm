@@ -96,7 +96,14 @@ sub send
 {
 	my ($self, $sql) = @_;
 	return if $self->{closed};
-	$self->{socket}->print('Q' . pack('N', 5 + length $sql) . "$sql\0");
+	return $self->flood($sql, 1);
+}
+
+# Run a statement so often, and read nothing.
+sub flood
+{
+	my ($self, $sql, $times) = @_;
+	$self->{socket}->print(('Q' . pack('N', 5 + length $sql) . "$sql\0") x $times);
 	$self->{socket}->flush;
 	return;
 }

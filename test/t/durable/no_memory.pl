@@ -5,7 +5,6 @@ use strict;
 use warnings;
 
 use Cwd qw(getcwd);
-use IO::Handle;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -51,8 +50,7 @@ my $deaf = RawSession->start($node, $durable, $no_memory);
 my $pid  = $deaf->query_safe('SELECT pg_backend_pid()');
 my $call = 'SELECT uuidv7_fast()';
 like($deaf->outcome($call), qr/^53200/, 'a UUID without memory for its upper bound: an error');
-$deaf->{socket}->print(('Q' . pack('N', 5 + length $call) . "$call\0") x 5000);
-$deaf->{socket}->flush;
+$deaf->flood($call, 5000);
 wait_until('the server waits for the client',
 	sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid") eq 'ClientWrite' });
 my $other = RawSession->start($node, $durable);

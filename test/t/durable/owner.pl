@@ -83,8 +83,7 @@ foreach my $value ($far, "$now + 10000000", '9223372036854775807')
 my $deaf = RawSession->connect($node, user => 'owner', database => 'owned');
 my $pid  = $deaf->query_safe("$durable; SELECT pg_backend_pid()");
 my $call = 'SELECT uuidv7_fast()';
-$deaf->{socket}->print(('Q' . pack('N', 5 + length $call) . "$call\0") x 2000);
-$deaf->{socket}->flush;
+$deaf->flood($call, 2000);
 wait_until('the server waits for the client',
 	sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid") eq 'ClientWrite' });
 my $other = RawSession->connect($node, user => 'owner', database => 'owned');

@@ -36,12 +36,9 @@ CREATE TABLE moving_0 PARTITION OF moving FOR VALUES IN (0);
 CREATE TABLE moving_1 PARTITION OF moving FOR VALUES IN (1);/ or die;
 
 my ($publisher, $subscriber) = map {
-	my $node = PostgreSQL::Test::Cluster->new($_);
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf', "fast_uuid.ordering = 'instance'\nmax_connections = 60\ndeadlock_timeout = '20 ms'");
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'") if $node->pg_version < 17;
-	$node->start;
-	$node->safe_psql('postgres', "CREATE EXTENSION fast_uuid;\n$setup\n$moving");
+	my $settings = "max_connections = 60\ndeadlock_timeout = '20 ms'";
+	my $node = start_in_order($_, $settings, allows_streaming => 'logical');
+	$node->safe_psql('postgres', "$setup\n$moving");
 	$node;
 } qw(publisher subscriber);
 

@@ -13,12 +13,7 @@ use Test::More;
 use lib 'test/perl';
 use FeedWriters;
 
-my $node = PostgreSQL::Test::Cluster->new('partitions');
-$node->init;
-$node->append_conf('postgresql.conf', "fast_uuid.ordering = 'instance'\nfast_uuid.max_clock_lead = '1 min'");
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'") if $node->pg_version < 17;
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+my $node = start_in_order('partitions', "fast_uuid.max_clock_lead = '1 min'");
 
 # What a transaction does before it inserts the first row of partition %n, and which readers
 # lose such rows.

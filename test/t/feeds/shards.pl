@@ -192,12 +192,6 @@ wait_until('the last row is below the bound', sub { least_watermark($ask, sessio
 append_to_file($stop, '');
 is(join("\n", map { $_->() } @readers), '', 'the readers have read on');
 
-foreach my $name (sort keys %reader)
-{
-	my ($missed, @wrong) = verdict_on(\%committed, map { split /\n/ } passes("$files/$name"));
-	note "$name: $missed of " . keys(%committed) . " rows missed; too many, out of order: @wrong";
-	is("@wrong", '0 0', "$name: no row twice, all in ascending order");
-	cmp_ok($missed, $reader{$name} ? '==' : '>=', $reader{$name} ? 0 : $rounds, "$name: " . ($reader{$name} ? 'no row is missed' : 'rows are missed'));
-}
+check_readers(\%committed, $files, 'protocol' => 0, 'without its second step' => $rounds);
 $_->stop foreach @nodes;
 done_testing();

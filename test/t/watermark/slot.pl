@@ -10,15 +10,14 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use FeedWriters;
 use RawSession;
 
-my $node = PostgreSQL::Test::Cluster->new('slot');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf',
-	"fast_uuid.ordering = 'instance'\nautovacuum = off\nsynchronous_commit = local\nsynchronous_standby_names = 'nobody'\n"
-	  . ($node->pg_version < 17 ? "shared_preload_libraries = 'fast_uuid'\n" : ''));
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast()); CREATE TABLE other (n int)');
+my $settings = "autovacuum = off\nsynchronous_commit = local\nsynchronous_standby_names = 'nobody'";
+my $node = start_in_order('slot', $settings, allows_streaming => 'logical');
+$node->safe_psql('postgres', q{
+CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
+CREATE TABLE other (n int)});
 
 my ($first, $second, $small, $great, $asks) = map { RawSession->start($node) } 1 .. 5;
 my $slot = RawSession->connect($node, user => scalar(getpwuid $>), database => 'postgres', replication => 'database');

@@ -80,15 +80,6 @@ my @pieces = (
 	sub { 'DO $$ BEGIN BEGIN INSERT INTO followed (way) VALUES (\'lost\'); RAISE division_by_zero;'
 		  . 'EXCEPTION WHEN division_by_zero THEN NULL; END; INSERT INTO followed (way) VALUES (\'exception\'); END $$' });
 
-sub finish_a_prepared_one
-{
-	my ($session) = @_;
-	my $gid = run_in($session, 'SELECT gid FROM pg_prepared_xacts ORDER BY prepared LIMIT 1');
-	my $end = rand() < 0.7 ? 'COMMIT' : 'ROLLBACK';
-	run_in($session, "$end PREPARED '$gid'") if $gid ne '';
-	return;
-}
-
 sub write_transaction
 {
 	my ($session, $name, $number) = @_;
@@ -96,7 +87,7 @@ sub write_transaction
 
 	return run_in($session, 'CALL write_and_commit(4)') if $choice < 0.05;
 	return run_in($session, $pieces[ rand 4 ]->()) if $choice < 0.15;
-	return finish_a_prepared_one($session) if $choice < 0.3;
+	return finish_prepared($session) if $choice < 0.3;
 
 	run_in($session, 'BEGIN');
 	run_in($session, "SET LOCAL fast_uuid.ordering = 'durable'") if $durable && rand() < 0.3;
@@ -114,7 +105,7 @@ sub write_transaction
 		run_in($session, "PREPARE TRANSACTION '$gid'");
 		return if rand() < 0.5;
 		pause(20);
-		return run_in($session, (rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$gid'");
+		return finish_prepared($session, $gid);
 	}
 	return run_in($session, 'ROLLBACK') if $choice < 0.22;
 	return run_in($session, 'SELECT 1 / 0') if $choice < 0.25;
@@ -244,19 +235,7 @@ is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT way, ' ' ORDER BY w
 	'rows were committed that were made in every way');
 
 my %committed = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', 'SELECT id FROM followed');
-foreach my $name (sort keys %reader)
-{
-	my @seen = map { split /\n/ } passes("$dir/$name");
-	my ($missed, $too_many, $back) = verdict_on(\%committed, @seen);
-	note "$name: " . @seen . " rows seen, $missed missed, $too_many too many, $back out of order";
-	if ($name eq 'naive')
-	{
-		cmp_ok($missed, '>', 0, "the naive reader has missed rows: $missed of $rows");
-		next;
-	}
-	is("$missed missed, $too_many too many", '0 missed, 0 too many', "$name: each committed row once");
-	is($back, 0, "$name: in ascending order");
-}
+check_readers(\%committed, $dir, map { $_ => $_ eq 'naive' } keys %reader);
 
 $node->stop;
 my @errors = grep {
