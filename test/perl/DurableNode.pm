@@ -14,7 +14,7 @@ use PostgreSQL::Test::Cluster;
 use Test::More;
 
 our @EXPORT = qw(*node *database *behind *greatest $durable
-  new_durable_node run outcome refused ids stats session begin_query exceed next_incarnation observe);
+  new_durable_node run refused ids stats session exceed next_incarnation observe);
 
 # What chooses it, and where the following work.
 our $durable = "SET fast_uuid.ordering = 'durable'";
@@ -26,11 +26,6 @@ sub run
 	my ($sql) = @_;
 	my ($code, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\n$durable;\n$sql", on_error_stop => 0);
 	return ($out, $err);
-}
-
-sub outcome
-{
-	return join('', run(@_));
 }
 
 sub refused
@@ -61,15 +56,6 @@ sub session
 	my $session = $node->background_psql($database, on_error_stop => 0);
 	$session->query_safe($durable);
 	return $session;
-}
-
-# The session is not waited for; an empty query fetches what it got.
-sub begin_query
-{
-	my ($session, $sql) = @_;
-	$session->{stdin} .= "$sql;\n";
-	$session->{run}->pump_nb;
-	return;
 }
 
 # The greatest UUID that any session got in each database, and whether these

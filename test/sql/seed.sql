@@ -17,10 +17,24 @@ SELECT pg_temp.tails(1000) = :'first' AS same_seed_again,
        pg_temp.tails(1000) <> :'first' AS going_on;
 SET fast_uuid.seed = '43';
 SELECT pg_temp.tails(1000) <> :'first' AS other_seed;
-SET fast_uuid.buffer_size = 0;
-SET fast_uuid.seed = '42';
-SELECT pg_temp.tails(1000) = :'first' AS unbuffered;
-RESET fast_uuid.buffer_size;
+
+-- whatever the size of the buffer, and the function that draws
+CREATE FUNCTION pg_temp.stream(size integer, calls text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE stream text;
+BEGIN
+  PERFORM set_config('fast_uuid.buffer_size', size::text, true),
+          set_config('fast_uuid.seed', '42', true);
+  EXECUTE format('SELECT md5(string_agg(right(id::text, 14), NULL)) FROM (SELECT %s) AS made (id)',
+                 calls) INTO stream;
+  RETURN stream;
+END $$;
+SET fast_uuid.source = 'xorshift128+';
+SELECT count(DISTINCT pg_temp.stream(size, calls)) AS streams
+  FROM unnest('{0,7,8,72,4096,65528,65536}'::integer[]) AS size,
+       unnest(ARRAY['uuidv7_fast() FROM generate_series(1, 9000)', 'uuidv7_fast_set(9000)',
+                    'uuidv7_fast(interval $$0$$) FROM generate_series(1, 9000)',
+                    'unnest(uuidv7_fast_array(9000))']) AS calls;
+RESET fast_uuid.source;
 
 -- an inner SET that ends hands back the outer stream, which does not start again
 SET fast_uuid.seed = '42';

@@ -130,29 +130,5 @@ my $id = within($node, 'too many messages', sub { $writer->query($call) });
 is($writer->{error}, '', 'the sequence that was made meanwhile is found, although nothing told of it');
 cmp_ok($id, 'gt', $latest, '... and the order kept');
 $writer->quit;
-
-# A value of setval() is accepted up to five seconds ahead of the clock.
-foreach my $case ([ 90_000_000_000, qr/^55000$/ ], [ 5_000_000_001, qr/^55000$/ ], [ 5_000_000_000, qr/^value / ])
-{
-	my ($ahead, $outcome) = @$case;
-
-	# The upper bound is in whole microseconds.
-	$now = $clock->now - $clock->now % 1000 + 10_000_000_000;
-	$clock->put($now - $ahead % 1000);
-	my $at = ($now - $ahead % 1000 + $ahead) / 1000;
-	RawSession->start($node, 'SELECT fast_uuid_reset_ordering()')->quit;
-	like(RawSession->start($node)->outcome("SELECT setval('fast_uuid_upper_bound', $at); $call"),
-		$outcome, "an upper bound $ahead ns ahead");
-}
-
-# ... and counts for a session that has generated before, when it looks again.
-{
-	my $session = RawSession->start($node, 'SELECT fast_uuid_reset_ordering()', $call);
-	my $us      = int($clock->now / 1000) + 2_000_000;
-	$node->safe_psql('postgres', "SELECT setval('fast_uuid_upper_bound', $us)");
-	$clock->step(600_000_000);
-	cmp_ok(KnownClock::ns_of($session->query_safe($call)), '>', $us * 1000, 'an upper bound that is set while a session generates: it goes on beyond');
-	$session->quit;
-}
 $node->stop;
 done_testing();

@@ -67,19 +67,55 @@ SKIP:
 }
 
 # Each nanosecond up to the last, and no further.
+sub ends_here
+{
+	my ($what) = @_;
+	is($session->outcome("SELECT $_"), '22008', "$what: $_ is an error") foreach @calls;
+	return;
+}
+
 foreach my $ordering ('session', 'instance')
 {
 	$session->query_safe("SET fast_uuid.ordering = '$ordering'; SELECT fast_uuid_reset_ordering()");
 	$clock->put($end - 300);
 	my @ids = map { split /\n/, $session->query_safe("SELECT $_") } 'uuidv7_fast()', 'unnest(uuidv7_fast_array(256))', 'uuidv7_fast_set(43)';
 	is(join(' ', map { $end - KnownClock::ns_of($_) } @ids), join(' ', reverse 1 .. 300), "$ordering: the last nanoseconds there are");
-	is($session->outcome("SELECT $_"), '22008', "$ordering: $_ is an error then") foreach @calls;
+	ends_here($ordering);
+	is($session->outcome("SELECT fast_uuid_observe(uuidv7_fast_max('2554-07-21 23:34:$_->[0]Z'))"), $_->[1],
+		"$ordering: observed, $_->[0]") foreach [ '33', '22008' ], [ '32.999', 'value ' ];
 	$clock->put($now);
 	is($session->outcome('SELECT uuidv7_fast()'), '22008', "$ordering: a clock that is right again is behind");
 	$session->query_safe('SELECT fast_uuid_reset_ordering()');
 	is(KnownClock::ns_of($session->query('SELECT uuidv7_fast()')), $now, "$ordering: a reset leads back to it");
 }
 
+
+# Under durable order two seconds before, so that the upper bound stays in range; and one that
+# no clock has brought about: in nanoseconds the second one is 384 of 65 bits.
+SKIP:
+{
+	skip 'durable order requires PostgreSQL 17', 1 if $node->pg_version < 17;
+	my $last_value = 'SELECT last_value FROM fast_uuid_upper_bound';
+	$session->query_safe("SET fast_uuid.ordering = 'durable'; SELECT fast_uuid_reset_ordering()");
+	$clock->put($end - 10_000_000_000);
+	$session->query_safe('SELECT uuidv7_fast_set(10)');
+	my $before = $session->query_safe($last_value);
+	foreach my $ns (1_500_000_000, 500_000_000, -500_000_000)
+	{
+		$clock->put($end - $ns);
+		ends_here("durable, $ns ns from the end");
+		is($session->query_safe($last_value), $before, "durable, $ns ns from the end: nothing is written");
+	}
+	$clock->put($now);
+	foreach my $us ('9223372036854775807', '18446744073709552')
+	{
+		$session->query_safe("SELECT fast_uuid_reset_ordering(); SELECT setval('fast_uuid_upper_bound', $us)");
+		my $other = RawSession->start($node, "SET fast_uuid.ordering = 'durable'");
+		is($other->outcome("SELECT $_"), '55000', "an upper bound of $us: $_ is refused") foreach @calls;
+		is($other->query_safe($last_value), $us, "an upper bound of $us is kept");
+		$other->quit;
+	}
+}
 $session->quit;
 $node->stop;
 done_testing();

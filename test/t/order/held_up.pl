@@ -17,65 +17,75 @@ plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
 my $node     = PostgreSQL::Test::Cluster->new('held_up');
 my $generate = 'SELECT uuidv7_fast()';
+plan skip_all => 'durable order requires PostgreSQL 17' if $node->pg_version < 17;
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\njit = off\n");
-$node->start;
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'fast_uuid'\nfast_uuid.ordering = 'durable'\njit = off\n");
+my $clock = KnownClock->new($node);
+$clock->put(1_800_000_000_000_000_000);
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-my $durable = $node->pg_version >= 17;
-$node->stop;
+my $latest = $node->safe_psql('postgres', $generate);
 
 # After a quick restart the upper bound is ahead of the clock, and that is waited for; no
 # longer than a clock that is right would take.
-SKIP:
-{
-	skip 'durable order requires PostgreSQL 17', 1 unless $durable;
 
-	$node->append_conf('postgresql.conf', "fast_uuid.ordering = 'durable'\n");
-	my $clock = KnownClock->new($node);
-	$clock->put(1_800_000_000_000_000_000);
-	my $latest = $node->safe_psql('postgres', $generate);
-
-	# A session of the server's next incarnation, and its process, that wait for the clock.  If
-	# it is to be cancelled, another one has begun to wait before, and goes on with that;
-	# the upper bound is as far ahead as is waited for, in one go.
-	# A machine that is slow enough may miss both, and looks at another incarnation.
-	# In each incarnation the upper bound moves ahead by a second.
-	my $incarnations   = 0;
-	my $waiting = sub {
-		my ($cancel) = @_;
-		foreach (1 .. 10)
+# A session of the server's next incarnation, and its process, that wait for the clock.  If
+# it is to be cancelled, another one has begun to wait before, and goes on with that;
+# the upper bound is as far ahead as is waited for, in one go.
+# A machine that is slow enough may miss both, and looks at another incarnation.
+# In each incarnation the upper bound moves ahead by a second.
+my $incarnations   = 0;
+my $waiting = sub {
+	my ($cancel) = @_;
+	foreach (1 .. 10)
+	{
+		$node->stop;
+		unlink $node->basedir . '/clock';
+		$clock = KnownClock->new($node);
+		$clock->put(1_800_000_000_000_000_000 + $incarnations++ * 1_000_000_000 - ($cancel ? 995_000_000 : 0));
+		my @sessions = map { RawSession->start($node) } 1 .. ($cancel ? 2 : 1);
+		my @pids     = map { $_->query('SELECT pg_backend_pid()') } @sessions;
+		foreach my $n (0 .. $#sessions)
 		{
-			$node->stop;
-			unlink $node->basedir . '/clock';
-			$clock = KnownClock->new($node);
-			$clock->put(1_800_000_000_000_000_000 + $incarnations++ * 1_000_000_000 - ($cancel ? 995_000_000 : 0));
-			my @sessions = map { RawSession->start($node) } 1 .. ($cancel ? 2 : 1);
-			my @pids     = map { $_->query('SELECT pg_backend_pid()') } @sessions;
-			foreach my $n (0 .. $#sessions)
-			{
-				$sessions[$n]->send($generate);
-				$node->poll_query_until('postgres', "SELECT wait_event = 'Extension' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pids[$n]");
-			}
-			my ($session, $pid) = ($sessions[-1], $pids[-1]);
-			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $cancel;
-			my $id   = within($node, 'a wait for the clock', sub { $session->receive });
-			my $seen = !$cancel || $session->{error} ne '' && !$sessions[0]->has_answer;
-			$latest = within($node, 'the wait of the other', sub { $sessions[0]->receive }) if $cancel;
-			$sessions[0]->quit if $cancel;
-			return ($session, $pid, $id) if $seen;
-			$session->quit;
+			$sessions[$n]->send($generate);
+			$node->poll_query_until('postgres',
+				"SELECT wait_event = 'Extension' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pids[$n]");
 		}
-		BAIL_OUT('no session waits, or none is cancelled before another has waited to the end');
-	};
-	my ($session, $pid, $id) = $waiting->('cancel it');
-	is($id . substr($session->{error}, 0, 5), '57014', 'a wait for the clock is cancelled, and not at its end');
-	within($node, 'a wait that was cancelled: afterwards', sub { check_alive($session, $pid, 'a wait that was cancelled') });
-	$session->quit;
-	($session, $pid, $id) = $waiting->();
-	cmp_ok($id, 'gt', $latest, 'a wait for a clock that stands still ends, beyond all before');
-	within($node, 'a wait that has ended: afterwards', sub { check_alive($session, $pid, 'a wait that has ended') });
-	$session->quit;
-	$node->stop;
-}
+		my ($session, $pid) = ($sessions[-1], $pids[-1]);
+		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $cancel;
+		my $id   = within($node, 'a wait for the clock', sub { $session->receive });
+		my $seen = !$cancel || $session->{error} ne '' && !$sessions[0]->has_answer;
+		$latest = within($node, 'the wait of the other', sub { $sessions[0]->receive }) if $cancel;
+		$sessions[0]->quit if $cancel;
+		return ($session, $pid, $id) if $seen;
+		$session->quit;
+	}
+	BAIL_OUT('no session waits, or none is cancelled before another has waited to the end');
+};
+my ($session, $pid, $id) = $waiting->('cancel it');
+is($id . substr($session->{error}, 0, 5), '57014', 'a wait for the clock is cancelled, and not at its end');
+within($node, 'a wait that was cancelled: afterwards', sub { check_alive($session, $pid, 'a wait that was cancelled') });
+$session->quit;
+($session, $pid, $id) = $waiting->();
+cmp_ok($id, 'gt', $latest, 'a wait for a clock that stands still ends, beyond all before');
+within($node, 'a wait that has ended: afterwards', sub { check_alive($session, $pid, 'a wait that has ended') });
 
+# Those who wait go on when the clock has passed it, and are never ahead of that.
+my $now = 1_900_000_000_000_000_000;
+$session->query_safe('SELECT fast_uuid_reset_ordering()');
+$session->quit;
+$clock->put($now);
+$node->safe_psql('postgres', "SELECT setval('fast_uuid_upper_bound', $now / 1000 + 1900000)");
+my @sessions = map { RawSession->start($node) } 1, 2;
+$sessions[0]->send($generate);
+$sessions[1]->send('SELECT max(id::text) FROM uuidv7_fast_set(3) AS id');
+my $wait = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'Extension'";
+wait_until('both wait, or have an answer',
+	sub { $node->safe_psql('postgres', $wait) == 2 || grep { $_->has_answer } @sessions });
+is($node->safe_psql('postgres', $wait), '2', 'an upper bound is two seconds ahead: both sessions wait');
+$clock->step(2_000_000_000);
+my @ids = sort { $a cmp $b } within($node, 'who waits', sub { map { $_->receive } @sessions });
+cmp_ok(KnownClock::ns_of($ids[1]), '<', $now + 2_000_000_100, '... and go on when the clock has passed it');
+$_->quit foreach @sessions;
+$node->stop;
 done_testing();

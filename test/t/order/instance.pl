@@ -1,5 +1,4 @@
-# fast_uuid.ordering = instance: where it can be had, how it goes with session
-# order in one backend and in bulk, and after a crash.
+# fast_uuid.ordering = instance, and durable: where they can be had; and after a crash.
 
 use strict;
 use warnings;
@@ -9,6 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use RawSession;
 use Watchdog;
 
 my $node = PostgreSQL::Test::Cluster->new('instance');
@@ -36,64 +36,30 @@ else
 	like($err, qr/^.*ERROR:  55000: fast_uuid must be loaded via "shared_preload_libraries".*ERROR:  55000: fast_uuid must be loaded/s,
 		'without preloading: an error for every call');
 	like($err, qr/HINT:  Add fast_uuid to "shared_preload_libraries" and restart/, 'the hint says what to do');
-	is( $node->safe_psql('postgres', "SELECT clock_lead IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
-		't', 'there are no statistics');
+	my $statistics = "SELECT concat(s) FROM fast_uuid_stats() AS s WHERE name = 'instance'";
+	is($node->safe_psql('postgres', $statistics), '(instance,,,,)', 'there are no statistics');
+	($code, $out, $err) = $node->psql('postgres', 'SELECT uuidv7_fast_watermark()');
+	like($err, qr/ERROR:  fast_uuid must be loaded via/, 'and no watermark');
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'");
 	$node->restart;
+	my $refusal = qr/^0A000 ordering "durable" requires PostgreSQL 17 or later\|.*\|Lower "fast_uuid/;
+	my $session = RawSession->start($node);
+	foreach my $setting ('ordering', 'required_ordering')
+	{
+		$session->query_safe("RESET fast_uuid.ordering; SET fast_uuid.$setting = 'durable'");
+		foreach my $call ('uuidv7_fast()', 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)',
+			'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()')
+		{
+			is($session->query("SELECT $call"), '', "$setting = durable, $call: nothing");
+			like($session->{error}, $refusal, "$setting = durable, $call: and why");
+		}
+	}
+	like($session->query('SELECT uuidv7_fast_at(now())'), qr/-/, 'what has no order works');
+	$session->quit;
 	is($node->safe_psql('postgres', "$instance; SELECT uuidv7_fast() IS NOT NULL"), 't', 'with preloading: works');
 }
 
-is($node->safe_psql('postgres', "SELECT largest_clock_lead < interval '1 min' FROM fast_uuid_stats() WHERE name = 'instance'"),
-	't', 'a new instance has not been ahead of the clock');
-
-# One backend: the scope changes from value to value, alone and in bulk.
-is( $node->safe_psql(
-		'postgres', q{
-CREATE TABLE kept (n serial, id uuid);
-DO $$
-BEGIN
-  FOR i IN 1..300 LOOP
-    PERFORM set_config('fast_uuid.ordering', CASE WHEN i % 3 = 0 THEN 'session' ELSE 'instance' END, true);
-    INSERT INTO kept (id) VALUES (uuidv7_fast());
-    INSERT INTO kept (id) SELECT unnest(uuidv7_fast_array(i));
-    INSERT INTO kept (id) SELECT uuidv7_fast_set(i);
-    INSERT INTO kept (id) VALUES (uuidv7_fast('getrandom'));
-  END LOOP;
-END $$;
-SELECT count(*), count(DISTINCT id), bool_and(id > previous)
-  FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM kept) AS pairs}),
-	'90900|90900|t', 'one order across changes of the scope');
-
-# Two sessions in turn.
-my @sessions = map { $node->background_psql('postgres') } 1 .. 2;
-$_->query_safe($instance) foreach @sessions;
-my ($latest, $violations) = ('', 0);
-foreach my $turn (1 .. 200)
-{
-	my $call = (
-		'uuidv7_fast()',
-		'(uuidv7_fast_array(1000))[1000]',
-		"uuidv7_fast('xorshift128+')",
-		'(SELECT id FROM uuidv7_fast_set(300) AS id ORDER BY id DESC LIMIT 1)')[ $turn / 2 % 4 ];
-	my $id = $sessions[ $turn % 2 ]->query_safe("SELECT $call");
-	$violations++ if $id le $latest;
-	$latest = $id;
-}
-is($violations, 0, 'two sessions in turn: each value is greater than the other\'s before');
-
-# A set that rests in one session while another generates UUIDs.
-$sessions[0]->query_safe('BEGIN; DECLARE resting CURSOR FOR SELECT uuidv7_fast_set(10)');
-my @ids = map { ($sessions[0]->query_safe('FETCH resting'), $sessions[1]->query_safe('SELECT uuidv7_fast()')) } 1 .. 5;
-is(join(' ', @ids), join(' ', sort @ids), 'each row of a set is greater than what another session made before it');
-$sessions[0]->query_safe('COMMIT');
-
-$_->quit foreach @sessions;
-
 # A backend killed in the middle of bulk generation, then an immediate shutdown.
-sub all_values
-{
-	return $node->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT id) FROM survivors');
-}
 $node->safe_psql('postgres', 'CREATE TABLE survivors (n bigserial, id uuid)');
 foreach my $way ('SIGKILL', 'immediate shutdown')
 {
@@ -125,7 +91,8 @@ foreach my $way ('SIGKILL', 'immediate shutdown')
 	wait_until_up($node);
 
 	$node->safe_psql('postgres', "$instance; INSERT INTO survivors (id) SELECT uuidv7_fast_set(100000)");
-	is(all_values(), 't', "$way: values before and after are different");
+	is($node->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT id) FROM survivors'),
+		't', "$way: values before and after are different");
 	is( $node->safe_psql(
 			'postgres', "$instance; SELECT '$last_before' < uuidv7_fast(), clock_lead < '1 ms' FROM fast_uuid_stats() WHERE name = 'instance'"),
 		't|t', "$way: the server comes back with a sound order");

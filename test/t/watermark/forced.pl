@@ -94,6 +94,20 @@ sub let_go
 	return;
 }
 
+sub wait_of
+{
+	my ($session) = @_;
+	return "SELECT concat_ws(' ', wait_event_type, wait_event) FROM pg_stat_activity"
+	  . " WHERE pid = $session->{pid}";
+}
+
+sub wait_for
+{
+	my ($session, $event) = @_;
+	return wait_until('the other session waits, or has an answer',
+		sub { $session->has_answer || $node->safe_psql('postgres', wait_of($session)) =~ $event });
+}
+
 my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
 
 restart_with("max_prepared_transactions = 5\n");
@@ -195,7 +209,9 @@ SKIP:
 {
 	skip 'needs Linux', 1 unless $^O eq 'linux';
 	my $now = 1_800_000_000_000_000_000;
-	my $year = 365 * 86400 * 1_000_000_000;
+	my $day = 86400 * 1_000_000_000;
+	my $year = 365 * $day;
+	my $instance = "SET LOCAL fast_uuid.ordering = 'instance'";
 	my $clock;
 	restart_with('', sub { $clock = KnownClock->new($node); $clock->put($now + $year) });
 
@@ -227,15 +243,28 @@ SKIP:
 	hold($dba, 'resetting', 'SELECT fast_uuid_reset_ordering()');
 	$clock->put($now);
 	$late->send('SELECT uuidv7_fast()');
-	wait_until(
-		'the other session waits, or has an answer',
-		sub {
-			$late->has_answer || $node->safe_psql('postgres', "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $late->{pid}") eq 'LWLock';
-		});
-	ok(!$late->has_answer, 'a session that joins during a reset waits for it');
+	wait_for($late, qr/^LWLock/);
+
+	# Before PostgreSQL 19 a process knows the lock's name once it has shared memory.
+	is($node->safe_psql('postgres', 'SELECT FROM fast_uuid_stats(); ' . wait_of($late)) =~ s/^\n*//r,
+		'LWLock FastUuid', 'a session that joins during a reset waits for it');
 	let_go('resetting');
 	receive($dba);
 	cmp_ok(receive($late), 'lt', $bound, '... and brings nothing from before');
+
+	# A call that fails because of its session's own lead has published the clock's time.  What
+	# the transaction generates after all, with the clock back, is earlier.
+	$clock->put($now + 3 * $day);
+	$late->query_safe("SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast()");
+	$clock->put($now + 2 * $day);
+	$late->query_safe($_) foreach 'BEGIN', 'SAVEPOINT a', 'SET LOCAL fast_uuid.max_clock_lead = 0', $instance;
+	is($late->outcome('SELECT uuidv7_fast()'), '55000', 'a session with a lead of its own comes to the instance');
+	$late->query_safe("ROLLBACK TO a; SELECT fast_uuid_reset_ordering(); $instance");
+	$clock->put($now + $day);
+	my $id = $late->query_safe('SELECT uuidv7_fast()');
+	$clock->put($now + 2 * $day);
+	cmp_ok($dba->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id,
+		'... again, with the clock back, and holds the watermark back');
 	$_->quit foreach $late, $dba;
 }
 
@@ -270,7 +299,7 @@ SKIP:
 	hold($first, 'upper_bound_written', 'SELECT uuidv7_fast()');
 	$node->safe_psql('postgres', 'GRANT SELECT ON fast_uuid_upper_bound TO pg_monitor');
 	$second->send('SELECT uuidv7_fast()');
-	wait_until('the other session waits', sub { $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $second->{pid}") =~ /^Buffer/ });
+	wait_for($second, qr/ Buffer/);
 	let_go('upper_bound_written');
 	my @both = sort(receive($first), receive($second));
 	ok($both[0] gt $latest && $both[1] gt $both[0], 'a session forgets how far it is covered: it waits for the one that moves the upper bound');
@@ -282,12 +311,7 @@ SKIP:
 		$clock->step(3600 * 1_000_000_000);
 		hold($first, $point, 'SELECT uuidv7_fast()');
 		$second->send('SELECT uuidv7_fast()');
-		wait_until(
-			'the other session waits, or has an answer',
-			sub {
-				$second->has_answer
-				  || $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $second->{pid}") =~ /^Buffer/;
-			});
+		wait_for($second, qr/ Buffer/);
 		ok(!$second->has_answer, "a session has $where: another one that needs it gets no value");
 		ok(!$first->has_answer, 'nor does the first');
 		let_go($point);

@@ -1,0 +1,443 @@
+# What statements of several sessions must give, computed from what the documents say of
+# the orders, the watermark, the leads and the upper bound: each nanosecond, and each
+# reading of the clock.  One statement is over before the next begins, so nothing here
+# knows of shared memory or locks.
+
+package OrderModel;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+
+our @EXPORT = qw(%clock uuid begin_server begin_session end_session statement set begin release
+  roll_back_to roll_back commit prepare is_prepared finish take take_array in_order observe
+  set_bound would_wait may_reset reset_order watermark count_ended stats);
+
+use constant { MS => 1_000_000, SECOND => 1_000_000_000, CHUNK => 256 };
+
+# The clock: what it shows, and by how much each reading moves it.
+our %clock = (ns => 0, move => 0);
+
+# Of the instance: its latest nanosecond, the largest lead, the transactions with UUIDs that
+# have ended, those that had a number, the sessions; and what outlives it.
+my ($last, $largest, $ended, $completed, @sessions);
+my ($incarnation, $resets, %bound, %prepared) = (0, 0);
+
+my @scopes = ('session', 'instance', 'durable');
+
+sub later
+{
+	my ($one, $other) = @_;
+	return $one > $other ? $one : $other;
+}
+
+# A UUID of a nanosecond, with the fraction that this extension stores, and what follows it.
+sub uuid
+{
+	my ($ns, $rest) = @_;
+	my $fraction = int(($ns % MS << 20) / MS);
+	my $high = sprintf '%012x7%03x', ($ns - $ns % MS) / MS, $fraction >> 8;
+	my $low = sprintf '%016x', 1 << 63 | ($fraction & 255) << 54 | ($rest // 0);
+	return "$high$low" =~ s/^(.{8})(....)(....)(....)/$1-$2-$3-$4-/r;
+}
+
+sub reading
+{
+	my $ns = $clock{ns};
+	$clock{ns} += $clock{move};
+	return $ns;
+}
+
+sub begin_server
+{
+	($last, $largest, $ended, $completed, $resets, @sessions) = (0) x 5;
+	$incarnation++;
+	return;
+}
+
+sub begin_session
+{
+	my ($database) = @_;
+	my %kept = (ordering => 'session', required_ordering => 'session', max_clock_lead => -1);
+	my $session = { database => $database, settings => {%kept}, kept => \%kept, levels => [] };
+	@$session{qw(last largest covered)} = (0) x 3;
+	push @sessions, $session;
+	return $session;
+}
+
+# Settings: those in force, and those that outlast the transaction.
+sub scope
+{
+	my ($session) = @_;
+	my %is = map { $_ => 1 } @{ $session->{settings} }{qw(ordering required_ordering)};
+	return (grep { $is{$_} } reverse @scopes)[0];
+}
+
+sub set
+{
+	my ($session, $name, $value, $local) = @_;
+	$session->{settings}{$name} = $value;
+	$session->{kept}{$name} = $value unless $local;
+	return;
+}
+
+sub level
+{
+	my ($session) = @_;
+	return { settings => { %{ $session->{settings} } }, kept => { %{ $session->{kept} } } };
+}
+
+# As they were at the beginning of the transaction, or at its latest savepoint.
+sub restore
+{
+	my ($session) = @_;
+	my $level = $session->{levels}[-1];
+	@$session{qw(settings kept)} = @{ level($level) }{qw(settings kept)};
+	return;
+}
+
+# Transactions
+
+# A transaction, or a savepoint in it
+sub begin
+{
+	my ($session) = @_;
+	push @{ $session->{levels} }, level($session);
+	return;
+}
+
+sub release
+{
+	my ($session) = @_;
+	pop @{ $session->{levels} };
+	return;
+}
+
+sub roll_back_to
+{
+	my ($session) = @_;
+	restore($session);
+	$session->{failed} = 0;
+	return;
+}
+
+sub end_transaction
+{
+	my ($session) = @_;
+	$ended++ if delete $session->{published};
+	$completed++ if delete $session->{has_number};
+	delete @$session{qw(given cursor)};
+	$session->{settings} = { %{ $session->{kept} } };
+	return;
+}
+
+sub commit
+{
+	my ($session) = @_;
+	$session->{levels} = [];
+	return end_transaction($session);
+}
+
+# Where an error has ended the transaction, this ends only its block.
+sub roll_back
+{
+	my ($session) = @_;
+	splice @{ $session->{levels} }, 1;
+	roll_back_to($session);
+	return commit($session);
+}
+
+sub prepare
+{
+	my ($session, $name) = @_;
+	$prepared{$name} = { ns => $session->{published}, database => $session->{database} };
+	return commit($session);
+}
+
+sub is_prepared
+{
+	my ($name) = @_;
+	return exists $prepared{$name};
+}
+
+# By any session of the database.
+sub finish
+{
+	my ($name) = @_;
+	$completed++;
+	delete $prepared{$name};
+	return;
+}
+
+# statement(SESSION, \&gives): the rows of what a statement gives, or its error, "SQLSTATE
+# message|detail", after which the transaction is what an error leaves of it.
+sub statement
+{
+	my ($session, $gives) = @_;
+	my @rows;
+	my $error = eval { @rows = $gives->(); 1 } ? '' : $@ =~ s/\n\z//r;
+	my $levels = @{ $session->{levels} };
+	if ($error ne '' && $levels)
+	{
+		restore($session);
+		$session->{failed} = 1;
+	}
+	end_transaction($session) if $levels == 0 || $error ne '' && $levels == 1;
+	return ($error, @rows);
+}
+
+sub end_session
+{
+	my ($session) = @_;
+	end_transaction($session);
+	@sessions = grep { $_ != $session } @sessions;
+	return;
+}
+
+# Generating
+
+sub forget
+{
+	my ($session) = @_;
+	@$session{qw(last largest)} = (0, 0);
+	return;
+}
+
+# To take part in the order of the instance; what was generated before a reset is forgotten.
+sub join_order
+{
+	my ($session) = @_;
+	return 0 if $session->{joined};
+	forget($session) if $resets;
+	return $session->{joined} = 1;
+}
+
+sub note_lead
+{
+	my ($session, $now) = @_;
+	$session->{largest} = later($session->{largest}, $session->{last} - $now);
+	return;
+}
+
+sub require_lead
+{
+	my ($session, $lead) = @_;
+	my $limit = $session->{settings}{max_clock_lead};
+	return if $limit < 0 || $lead < MS || $lead <= $limit * MS;
+	die '55000 embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"'
+	  . '|The clock is ' . int($lead / MS) . " ms behind the latest UUID; the limit is $limit ms.\n";
+}
+
+# The nanoseconds of as many UUIDs as a reading of the clock serves, at most so many.
+sub reserve
+{
+	my ($session, $ns, $most) = @_;
+	my $own = scope($session) eq 'session';
+	$ns = reading() if !$own && join_order($session);
+	my $latest = $own ? $session->{last} : later($session->{last}, $last);
+	my $first = later($ns, $last + 1);
+
+	$session->{published} = $first unless $own || ($session->{published} // $first) < $first;
+	if ($latest >= $ns)
+	{
+		# In the order of all, another reading tells whether the clock is behind.
+		if ($own || $latest - $ns + 1 >= MS)
+		{
+			$ns = reading() unless $own;
+			$largest = later($largest, $last - $ns) unless $own;
+			note_lead($session, $ns);
+			require_lead($session, $latest - $ns + 1);
+		}
+		($ns, $most) = ($latest + 1, 1);
+	}
+	$session->{last} = $ns + $most - 1;
+	$last = $session->{last} unless $own;
+	return $ns .. $session->{last};
+}
+
+# Durable order: is the upper bound beyond this nanosecond?  It is moved, where less than half
+# a second is left.  Where others could have begun after another one, UUIDs are reserved again.
+sub covers
+{
+	my ($session, $ns) = @_;
+	my $looked = $session->{covered};
+	return 1 if $ns + SECOND / 2 <= $looked;
+
+	reading() unless $looked;
+	my $now = reading();
+	my $bound = $bound{ $session->{database} } //= { ns => 0, of => -1, resets => 0 };
+	my $begins = $bound->{ns} && $bound->{of} != $incarnation && $bound->{ns} >= $ns;
+	die '55000 upper bound of ordering "durable" is too far ahead of the clock|It was set by setval() '
+	  . 'or pg_upgrade, and is ' . int(($bound->{ns} - $now) / MS) . " ms ahead; the limit is 5000 ms.\n"
+	  if $begins && $bound->{of} == 0 && $bound->{ns} > $now + 5 * SECOND;
+	$ns = $last = later($last, $bound->{ns}) if $begins;
+	my $counts = $begins || $bound->{of} == $incarnation && $bound->{resets} == $resets;
+	$session->{covered} = $counts ? $bound->{ns} : 0;
+	move_bound($session, $ns) if $begins || $session->{covered} < $ns + SECOND / 2;
+	return $looked && !$begins;
+}
+
+# To a second after this, in microseconds.
+sub move_bound
+{
+	my ($session, $ns) = @_;
+	my $covered = $session->{covered} = $ns + SECOND - $ns % 1000;
+	$bound{ $session->{database} } = { ns => $covered, of => $incarnation, resets => $resets };
+	return;
+}
+
+# What setval() sets; it gives the transaction a number.
+sub set_bound
+{
+	my ($session, $ns) = @_;
+	$bound{ $session->{database} } = { ns => $ns, of => 0, resets => 0 };
+	$session->{has_number} = 1;
+	return;
+}
+
+# Does a call wait for the clock, as long as that takes?
+sub would_wait
+{
+	my ($session) = @_;
+	my $bound = $bound{ $session->{database} };
+	return 0 if scope($session) ne 'durable' || $session->{covered} || !$bound;
+	my $lead = $bound->{ns} - $clock{ns};
+	return $bound->{of} != $incarnation && $lead > 0 && $lead <= 2 * SECOND;
+}
+
+sub take
+{
+	my ($session, $most) = @_;
+	my @ns = reserve($session, reading(), $most);
+	if (scope($session) eq 'durable')
+	{
+		@ns = reserve($session, reading(), $most) until covers($session, $session->{last});
+	}
+	return @ns;
+}
+
+sub take_array
+{
+	my ($session, $count) = @_;
+	my @ns;
+	push @ns, take($session, $count - @ns < CHUNK ? $count - @ns : CHUNK) while @ns < $count;
+	return @ns;
+}
+
+# What something gives under another order, which a function sets.
+sub in_order
+{
+	my ($session, $ordering, $gives) = @_;
+	local $session->{settings}{ordering} = $ordering;
+	return $gives->();
+}
+
+sub observe
+{
+	my ($session, $ns) = @_;
+	my $scope = scope($session);
+	my $setting = $session->{settings}{max_clock_lead};
+	my $limit = $setting < 0 ? 1000 : $setting;
+	join_order($session) if $scope ne 'session';
+	my $lead = later(0, $ns - reading());
+	die '22023 UUID is too far ahead of the clock|It is ahead by ' . int($lead / MS)
+	  . " ms; the limit is $limit ms.\n"
+	  if $lead >= MS && $lead > $limit * MS;
+	if ($scope eq 'durable')
+	{
+		1 until covers($session, $ns);
+	}
+	$last = later($last, $ns) if $scope ne 'session';
+	$session->{last} = later($session->{last}, $ns);
+	return '';
+}
+
+# Whoever resets the order of all is alone in it.
+sub may_reset
+{
+	my ($session) = @_;
+	return scope($session) eq 'session' || !grep { $_ != $session && $_->{joined} } @sessions;
+}
+
+sub reset_order
+{
+	my ($session) = @_;
+	my $scope = scope($session);
+	if ($scope ne 'session')
+	{
+		join_order($session);
+		die "25001 cannot reset the order of UUIDs in a transaction that has generated some|\n"
+		  if $session->{published};
+		my $now = $scope eq 'durable' ? reading() : 0;
+		($last, $largest) = (0, 0);
+		$resets++;
+		delete $session->{given};
+		$session->{covered} = 0;
+		move_bound($session, $now) if $scope eq 'durable';
+	}
+	forget($session);
+	return '';
+}
+
+# Watching
+
+# The sessions and prepared transactions of a database that hold its watermark back, those
+# with the smallest nanosecond; and this.
+sub holds_back
+{
+	my ($database) = @_;
+	my @open = grep { $_->{database} eq $database } grep({ defined $_->{published} } @sessions),
+	  map({ +{ %$_, published => $_->{ns}, pid => 0 } } grep { defined $_->{ns} } values %prepared);
+	my ($first) = sort { $a->{published} <=> $b->{published} } @open;
+	return () unless $first;
+	my @first = grep { $_->{published} == $first->{published} } @open;
+	return ($first->{published}, map { $_->{pid} } @first);
+}
+
+# The transaction's next statements have the same one until a transaction with a number ends.
+sub watermark
+{
+	my ($session) = @_;
+	my $given = $session->{given};
+	join_order($session);
+	return uuid($given->{ns}) if $given && $given->{completed} == $completed;
+	$last = later($last, reading());
+	my ($held) = holds_back($session->{database});
+	my $ns = defined $held && $held <= $last ? $held : $last + 1;
+	$session->{given} = { ns => $ns, completed => $completed };
+	return uuid($ns);
+}
+
+# How many transactions with UUIDs have ended.
+sub count_ended
+{
+	my ($session) = @_;
+	my $refused = '25001 cannot execute uuidv7_fast_wait() in a transaction that has';
+	die "$refused generated UUIDs|\n" if $session->{published};
+	die "$refused called uuidv7_fast_watermark()|\n" if $session->{given};
+	join_order($session);
+	$last = later($last, reading());
+	return $ended;
+}
+
+# Rows of fast_uuid_stats(), in microseconds, where who holds back is one of several at times;
+# and the locks that are held.
+sub stats
+{
+	my ($session) = @_;
+	my @rows;
+	foreach my $order ([ 'session', @$session{qw(last largest)} ], [ 'instance', $last, $largest ])
+	{
+		my ($name, $latest, $noted) = @$order;
+		my $lead = later(0, $latest - reading());
+		push @rows, join ' ', $name, map { int($_ / 1000) } $lead, later($lead, $noted);
+	}
+	my (undef, @pids) = holds_back($session->{database});
+	my $bound = $bound{ $session->{database} };
+	$rows[1] .= ' (?:' . join('|', @pids) . ')' if @pids;
+	push @rows, $bound && $bound->{ns} ? 'durable ' . $bound->{ns} / 1000 : 'durable';
+	return (@rows, 'locks ' . grep { defined $_->{ns} } values %prepared);
+}
+
+1;
