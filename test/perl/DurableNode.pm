@@ -9,7 +9,6 @@ use warnings;
 
 use Exporter qw(import);
 use FakeClock;
-use Incarnations;
 use PostgreSQL::Test::Cluster;
 use Test::More;
 

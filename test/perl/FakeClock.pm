@@ -1,4 +1,5 @@
-# A server whose clock the test sets, by libfaketime.
+# A server whose clock the test sets, by libfaketime; how one incarnation of it ends, and how
+# the next begins.
 
 package FakeClock;
 
@@ -6,11 +7,12 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
-use POSIX qw(floor strftime);
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(require_fake_clock fake_clock_installed start_with_fake_clock set_clock_offset freeze_clock freeze_clock_at);
+our @EXPORT = qw(require_fake_clock fake_clock_installed start_with_fake_clock set_clock_offset
+  end_incarnation begin_incarnation);
 
 my ($library) = glob('/usr/lib/*/faketime/libfaketime.so.1 /usr/lib*/faketime/libfaketime.so.1');
 
@@ -39,21 +41,6 @@ sub set_clock_offset
 	return;
 }
 
-# Let the clock stand still at this time, such as '2031-02-03 04:05:06'.
-sub freeze_clock
-{
-	my ($node, $time) = @_;
-	return set_clock_offset($node, $time);
-}
-
-# The same for seconds since 1970, to the millisecond.
-sub freeze_clock_at
-{
-	my ($node, $seconds) = @_;
-	my $ms = floor($seconds * 1000 + 0.5);
-	return freeze_clock($node, strftime('%Y-%m-%d %H:%M:%S', localtime(floor($ms / 1000))) . sprintf('.%03d', $ms % 1000));
-}
-
 # $node->start, with the clock that was set last if keep_clock => 1, else with a
 # right one.
 sub start_with_fake_clock
@@ -65,6 +52,29 @@ sub start_with_fake_clock
 	local $ENV{FAKETIME_NO_CACHE}            = 1;
 	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
 	return $node->start(%params);
+}
+
+# end_incarnation($node, WAY): 'fast', 'immediate', or 'SIGKILL' of the postmaster
+sub end_incarnation
+{
+	my ($node, $way) = @_;
+	return $way eq 'SIGKILL' ? $node->kill9 : $node->stop($way);
+}
+
+# Start the server, with the clock that was set for it.  After SIGKILL of the
+# postmaster that fails until its children have noticed.
+sub begin_incarnation
+{
+	my ($node) = @_;
+
+	foreach (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		$node->{_pid} = undef;
+		return if start_with_fake_clock($node, keep_clock => 1, fail_ok => 1);
+		usleep(20_000);
+	}
+	BAIL_OUT('the server does not start');
+	return;
 }
 
 1;

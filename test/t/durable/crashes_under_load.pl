@@ -17,7 +17,6 @@ use Time::HiRes qw(time usleep);
 
 use lib 'test/perl';
 use FakeClock;
-use Incarnations;
 
 require_fake_clock();
 

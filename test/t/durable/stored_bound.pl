@@ -12,7 +12,6 @@ use Test::More;
 use lib 'test/perl';
 use DurableNode;
 use FakeClock;
-use Incarnations;
 
 require_fake_clock();
 if (!new_durable_node())

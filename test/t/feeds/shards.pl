@@ -18,7 +18,6 @@ use Test::More;
 use lib 'test/perl';
 use FakeClock;
 use FeedWriters;
-use Incarnations;
 use Watchdog;
 
 require_fake_clock();
