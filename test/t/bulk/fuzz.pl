@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $seed  = srand($ENV{FUZZ_SEED} // time ^ $$ << 15);
-my $calls = $ENV{FUZZ_CALLS} // 100_000;
+my $calls = $ENV{FUZZ_CALLS} // 50_000;
 my $batch = 12_500;                         # calls of one session
 my $array_max = 67_108_862;
 
@@ -209,7 +209,7 @@ foreach my $database (sort keys %bytes_in)
 cmp_ok($sum, '>=', $calls, "$sum calls were judged");
 SKIP:
 {
-	skip 'too few calls to reach everything', 1 if $calls < 100_000;
+	skip 'too few calls to reach everything', 1 if $calls < 50_000;
 	my %expected = (
 		now => '22023 42501 value', shift => '22004 22008 22023 42501 value', at => '22004 22008 22023 42501 value',
 		array => '22004 22023 42501 value', set => '22004 22023 42501 value', min => '22008 value', max => '22008 value',

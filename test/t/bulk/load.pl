@@ -4,7 +4,7 @@
 # preempted between reading the clock and taking its place has an old reading, not a wrong
 # clock.
 #
-#   SECONDS_PER_SOURCE=n   half of it under each order; without it two seconds a
+#   SECONDS_PER_SOURCE=n   half of it under each order; without it a second per
 #                          source, each under one of the orders
 
 use strict;
@@ -16,7 +16,7 @@ use Test::More;
 
 my $clients = 16;
 my $long    = $ENV{SECONDS_PER_SOURCE};
-my $seconds = $long ? int(($long + 1) / 2) : 2;    # of a run
+my $seconds = $long ? int(($long + 1) / 2) : 1;    # of a run
 my @orders  = ('session', 'instance');
 my @sources = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
 

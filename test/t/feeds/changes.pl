@@ -4,7 +4,7 @@
 # here ends up equal to it; that of a reader without the watermark does not.  The versions
 # of a row ascend in the order of its updates.
 #
-# FAST_UUID_FEED_TRANSACTIONS: how many each session tries (150).
+# FAST_UUID_FEED_TRANSACTIONS: how many each session tries (100).
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ use lib 'test/perl';
 use Examples;
 use FeedWriters;
 
-my $transactions = $ENV{FAST_UUID_FEED_TRANSACTIONS} // 150;
+my $transactions = $ENV{FAST_UUID_FEED_TRANSACTIONS} // 100;
 my @writers = 1 .. 8;
 my %columns = (item => 'key, name', moving => 'key, part, name');
 my @tables  = sort keys %columns;

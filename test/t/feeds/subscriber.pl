@@ -16,7 +16,7 @@ use lib 'test/perl';
 use FeedWriters;
 use Watchdog;
 
-my $rounds = 5;
+my $rounds = 3;
 my $copied = 1000;    # rows of each publisher before it has a subscriber
 my $files  = PostgreSQL::Test::Utils::tempdir();
 my ($enough, $stop) = ("$files/enough", "$files/stop");

@@ -184,7 +184,7 @@ is($other->query_safe("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 
 # as behind a pooler; and the procedure of the page in each.  Thousands of transactions
 # without ids per second commit meanwhile.  Each burst of writers is delivered before the
 # next one begins, although nobody's timeout ends: a wake-up that is lost stops it.
-my $bursts = 60;
+my $bursts = 30;
 my @databases = ('postgres', 'elsewhere');
 my (@waits_for, %readers);
 foreach my $number (1 .. 20)

@@ -22,7 +22,7 @@ use FakeClock;
 require_fake_clock();
 
 my $sessions = 8;              # as many as @ways
-my $calls    = 40_000;     # of each session
+my $calls    = 20_000;     # of each session
 my $total    = ($sessions - 1) * $calls;
 
 my $node = PostgreSQL::Test::Cluster->new('linearizable');
@@ -66,7 +66,7 @@ my @ways = (
 	("INSERT INTO made SELECT nextval('witness'), uuidv7_fast(), nextval('witness') FROM generate_series(1, $calls)") x 3,
 	("INSERT INTO made SELECT nextval('witness'), uuidv7_fast_set($calls), nextval('witness')") x 2,
 	("SELECT by_cursor($calls)") x 2,
-	'SELECT observe(20000)');
+	'SELECT observe(10000)');
 
 # Calls of all sessions at once, under a clock that is stepped backwards and returned
 # until they have ended; the number of pairs out of order.
