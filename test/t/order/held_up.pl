@@ -1,5 +1,5 @@
 # A wait for the clock after a restart ends, though the clock stands still, and can be
-# cancelled.
+# cancelled; so does the timeout of uuidv7_fast_wait().
 
 use strict;
 use warnings;
@@ -69,6 +69,9 @@ $session->quit;
 ($session, $pid, $id) = $waiting->();
 cmp_ok($id, 'gt', $latest, 'a wait for a clock that stands still ends, beyond all before');
 within($node, 'a wait that has ended: afterwards', sub { check_alive($session, $pid, 'a wait that has ended') });
+
+my $seen = $session->query_safe('SELECT uuidv7_fast_wait()');
+is(within($node, 'a timeout', sub { $session->query_safe("SELECT uuidv7_fast_wait($seen, '10 ms')") }), $seen, 'a timeout is over though the clock stands still');
 
 # Those who wait go on when the clock has passed it, and are never ahead of that.
 my $now = 1_900_000_000_000_000_000;

@@ -28,6 +28,7 @@ sub session
 }
 
 my $reset   = 'SELECT fast_uuid_reset_ordering()';
+my $state   = q{SELECT string_agg(concat_ws(' ', name, largest_clock_lead, upper_bound), ', ') FROM fast_uuid_stats()};
 my $observe = 'SELECT fast_uuid_observe(uuidv7_fast_min(now()))';
 
 foreach my $order ('instance', $node->pg_version >= 17 ? 'durable' : ())
@@ -44,12 +45,14 @@ foreach my $order ('instance', $node->pg_version >= 17 ? 'durable' : ())
 		[ 'postgres', $order, 'BEGIN; SELECT uuidv7_fast(); ROLLBACK; SET fast_uuid.ordering = session; DISCARD ALL' ]);
 	my @sessions = map { my ($database, $its_order, $sql) = @$_; session($its_order, $database, split /; /, $sql) } @ways;
 	my @joined   = map { $_->query_safe('SELECT pg_backend_pid()') } @sessions[ 4 .. $#sessions ];
+	my $before = $dba->query_safe($state);
 	is($dba->outcome($reset), '55006', "$order: refused beside sessions that have joined");
 	my ($message, $detail, $hint) = $dba->{error} =~ /^55006 (.*)\|(.*)\|(.*)$/;
 	is($message, 'order of UUIDs is being used by other sessions', "$order: ... said");
 	like($detail, qr/^6 other sessions have /, "$order: ... how many");
 	is(join(' ', sort { $a <=> $b } $detail =~ /\d{2,}/g), join(' ', sort { $a <=> $b } @joined), "$order: ... and which");
 	like($hint, qr/^End these sessions/, "$order: ... and what helps");
+	is($dba->query_safe($state), $before, "$order: ... and nothing has changed");
 	$_->quit foreach @sessions[ 5 .. $#sessions ];
 	is($dba->outcome($reset), '55006', "$order: beside one");
 	like($dba->{error}, qr/\|1 other session has .*: process ID $joined[0]\.\|/, "$order: ... said");
