@@ -97,10 +97,12 @@ foreach my $end ('COMMIT', 'ROLLBACK', "PREPARE TRANSACTION 'waits'")
 	$session->query_safe('COMMIT');
 
 	# The callback that was registered first is called last.
+	my $ended = $asks->query_safe('SELECT uuidv7_fast_wait()');
 	$session->query_safe('SELECT generate_after_commit()');
+	is($session->query_safe('SELECT generated_after_commit()'), 'generated', 'a UUID after a commit');
 	is($asks->query_safe("SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
-		't', 'generated after a commit: nothing is held back');
-	is($session->query_safe('SELECT generated_after_commit()'), 'generated', '... though a UUID was');
+		't', '... holds nothing back');
+	is($asks->query_safe('SELECT uuidv7_fast_wait()'), $ended, '... and counts as no end');
 	$session->query_safe("SET fast_uuid.ordering = 'durable'; SELECT generate_after_commit()");
 	is($session->query_safe('SELECT generated_after_commit()'),
 		'ordering "durable" requires ' . ($node->pg_version >= 17 ? 'a transaction' : 'PostgreSQL 17 or later'),
@@ -157,12 +159,12 @@ my $session = RawSession->start($standby);
 is($session->outcome('SELECT uuidv7_fast_watermark()'), '55000', 'refused on a standby');
 like($session->{error}, qr/cannot execute uuidv7_fast_watermark\(\) during recovery\|\|Call it on/, '... and why');
 
-# A session that lives through the promotion: its snapshot does not tell which transactions
-# were running.  And a transaction that is prepared then.
+# A session that goes through the promotion: its snapshot does not tell which transactions
+# were running.  One is, which is prepared, though a later one has ended.
 my ($prepares, $id) = in_transaction($insert);
-$prepares->query_safe("PREPARE TRANSACTION 'taken over'");
-$session->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM made';
+$prepares->query_safe($_) foreach "PREPARE TRANSACTION 'taken over'", $insert;
 $node->wait_for_catchup($standby);
+$session->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM made';
 $_->quit foreach $prepares, $asks;
 $node->stop;
 $standby->promote;
