@@ -157,6 +157,7 @@ foreach my $database (map { $_->{database} } $writer)
 	$watches{$database}->query_safe($noise) foreach 1 .. 60;
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
 	$reader->{open} = $reader->{asked} = 1;
+	ask($watches{$database});
 	$writer->query_safe('COMMIT');
 	ends($writer);
 	ask($watches{$database});
