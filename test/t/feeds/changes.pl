@@ -19,7 +19,7 @@ use FeedWriters;
 
 my $transactions = $ENV{FAST_UUID_FEED_TRANSACTIONS} // 100;
 my @writers = 1 .. 8;
-my %columns = (item => 'key, name', moving => 'key, part, name');
+my %columns = (product => 'key, name', moving => 'key, part, name');
 my @tables  = sort keys %columns;
 my $dir  = PostgreSQL::Test::Utils::tempdir();
 my $stop = "$dir/stop";
@@ -30,7 +30,7 @@ my ($read) = map { /AS\n(.*?);/s } grep { /PREPARE next_changes/ } @recipe;
 my $setup = join '', grep { !/PREPARE/ } @recipe;
 
 # The same for a table whose rows move between partitions.
-my $moving = $setup =~ s/item/moving/gr;
+my $moving = $setup =~ s/product/moving/gr;
 $moving =~ s/CREATE TABLE moving \(key bigint PRIMARY KEY,(.*?)\);/CREATE TABLE moving (key bigint, part int DEFAULT 0, PRIMARY KEY (key, part),$1) PARTITION BY LIST (part);
 CREATE TABLE moving_0 PARTITION OF moving FOR VALUES IN (0);
 CREATE TABLE moving_1 PARTITION OF moving FOR VALUES IN (1);/ or die;
@@ -73,23 +73,23 @@ append_to_file("$dir/copied", join '', map { "$_\tcopied\n" } 500 .. 519);
 chmod 0755, $dir;
 my %change = (
 	insert => "INSERT INTO %t (key, name, owner) VALUES (%n, 'insert', %o)",
-	again => "DELETE FROM item WHERE key = %k; INSERT INTO item (key, name) VALUES (%k, 'again')",
+	again => "DELETE FROM product WHERE key = %k; INSERT INTO product (key, name) VALUES (%k, 'again')",
 	update => "UPDATE %t SET name = 'update' WHERE key BETWEEN %k AND %k + 4",
 	lock => 'SELECT FROM %t WHERE key = %k FOR UPDATE; UPDATE %t SET name = \'lock\' WHERE key = %k',
 	delete => 'DELETE FROM %t WHERE key BETWEEN %k AND %k + 1',
 	key => 'UPDATE %t SET key = %n WHERE key = %k',
-	back => 'UPDATE item SET key = %k WHERE key = (SELECT key FROM item WHERE key > 1000 LIMIT 1)',
+	back => 'UPDATE product SET key = %k WHERE key = (SELECT key FROM product WHERE key > 1000 LIMIT 1)',
 	adopt => 'UPDATE %t SET owner = %o WHERE key BETWEEN %k AND %k + 9',
 	cascade => 'DELETE FROM owner WHERE id = %o; INSERT INTO owner VALUES (%o)',
 	cascaded_update => 'UPDATE owner SET id = id + 10 WHERE id = %o; UPDATE owner SET id = id - 10 WHERE id = 10 + %o',
-	copy => "DELETE FROM item WHERE key BETWEEN 500 AND 519; COPY item (key, name) FROM '$dir/copied'",
+	copy => "DELETE FROM product WHERE key BETWEEN 500 AND 519; COPY product (key, name) FROM '$dir/copied'",
 	savepoint => 'SAVEPOINT a; DELETE FROM %t WHERE key = %k; UPDATE %t SET name = \'lost\' WHERE key = %k + 1; ROLLBACK TO a;'
 	  . 'UPDATE %t SET name = \'savepoint\' WHERE key = %k',
 	exception => 'DO $$ BEGIN DELETE FROM %t WHERE key = %k; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN'
 	  . ' UPDATE %t SET name = \'exception\' WHERE key = %k; END $$',
 	merge => "MERGE INTO %t AS t USING generate_series(%k, %k + 3) AS k ON t.key = k WHEN MATCHED AND k % 4 = 0 THEN DELETE"
 	  . " WHEN MATCHED THEN UPDATE SET name = 'merge' WHEN NOT MATCHED THEN INSERT (key, name) VALUES (%n, 'merge')",
-	upsert => "INSERT INTO item (key, name) VALUES (%k, 'upsert') ON CONFLICT (key) DO UPDATE SET name = 'upserted'",
+	upsert => "INSERT INTO product (key, name) VALUES (%k, 'upsert') ON CONFLICT (key) DO UPDATE SET name = 'upserted'",
 	move => 'UPDATE moving SET part = 1 - part WHERE key BETWEEN %k AND %k + 4',
 	move_key => 'UPDATE moving SET part = 1 - part, key = %n WHERE key = %k',
 	truncate => 'TRUNCATE %t');
@@ -139,7 +139,7 @@ sub write_changes
 sub reader
 {
 	my ($table, $statement) = @_;
-	$statement =~ s/item/$table/g;
+	$statement =~ s/product/$table/g;
 	return sub {
 		my ($session, $last) = @_;
 		my $all = '';
@@ -159,13 +159,13 @@ sub reader
 my $naive = $read =~ s/ AND version < uuidv7_fast_watermark\(\)//r;
 my %followed = (
 	(map { ("$_ of the publisher" => [ $publisher, $_, $read ], "$_ of the subscriber" => [ $subscriber, $_, $read ]) } @tables),
-	'item, naively' => [ $publisher, 'item', $naive ]);
+	'product, naively' => [ $publisher, 'product', $naive ]);
 my @readers = map { follow($followed{$_}[0], $_, "$dir/$_", $stop, reader(@{ $followed{$_} }[ 1, 2 ])) } sort keys %followed;
 my @sessions = map { my $n = $_; in_background("writer $n", sub { srand($n); write_changes(connect_to($publisher, "writer $n")) }) } @writers;
 is(join("\n", map { $_->() } @sessions), '', @writers . ' sessions have written');
 
 # Whatever chance brought: the naive reader passes the version of an open transaction.
-commit_late($publisher, "$dir/item, naively", "INSERT INTO item (key, name) VALUES (-1, 'late')", 'INSERT INTO item (key) VALUES (-2) RETURNING version');
+commit_late($publisher, "$dir/product, naively", "INSERT INTO product (key, name) VALUES (-1, 'late')", 'INSERT INTO product (key) VALUES (-2) RETURNING version');
 $publisher->wait_for_catchup($_) foreach @tables;
 append_to_file($stop, '');
 is(join("\n", map { $_->() } @readers), '', 'the readers have read on to the end');
@@ -202,10 +202,10 @@ is(join(' ', grep { !$done{$_} } sort keys %change), 'truncate', 'transactions w
 # A key that was deleted and inserted again, by a transaction whose id is the earlier one:
 # it waits between the trigger and the index.
 $publisher->safe_psql('postgres', q{
-INSERT INTO item (key, name) VALUES (7, 'first') ON CONFLICT (key) DO UPDATE SET name = 'first';
+INSERT INTO product (key, name) VALUES (7, 'first') ON CONFLICT (key) DO UPDATE SET name = 'first';
 CREATE FUNCTION held(name text) RETURNS boolean LANGUAGE plpgsql AS
 	$$ BEGIN PERFORM pg_advisory_xact_lock(1) WHERE name = 'held'; RETURN true; END $$;
-ALTER TABLE item ADD CHECK (held(name))});
+ALTER TABLE product ADD CHECK (held(name))});
 my ($deletes, $inserts) = map { connect_to($publisher, $_) } qw(deletes inserts);
 my $waits_for = sub {
 	$publisher->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'inserts' AND wait_event = '$_[0]')")
@@ -213,16 +213,16 @@ my $waits_for = sub {
 };
 my $before = run_in($deletes, 'SELECT uuidv7_fast()');
 run_in($deletes, 'SELECT pg_advisory_lock(1)');
-$inserts->send(q{INSERT INTO item (key, name) VALUES (7, 'held')});
+$inserts->send(q{INSERT INTO product (key, name) VALUES (7, 'held')});
 $waits_for->('advisory');
 run_in($deletes, 'BEGIN');
-run_in($deletes, 'DELETE FROM item WHERE key = 7');
+run_in($deletes, 'DELETE FROM product WHERE key = 7');
 run_in($deletes, 'SELECT pg_advisory_unlock(1)');
 $waits_for->('transactionid');
 run_in($deletes, 'COMMIT');
 $inserts->receive;
 is($inserts->{error}, '', 'the insertion was committed last');
-is(run_in($deletes, "SELECT string_agg(key || ' ' || (item ->> 'name'), ', ') FROM (${\ ($read =~ s/\$1/'$before'/r)}) AS read"),
+is(run_in($deletes, "SELECT string_agg(key || ' ' || (product ->> 'name'), ', ') FROM (${\ ($read =~ s/\$1/'$before'/r)}) AS read"),
 	'7 held, 7 held', 'both its change and the later deletion tell that it is there');
 $_->stop foreach $subscriber, $publisher;
 done_testing();

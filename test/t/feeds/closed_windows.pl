@@ -23,7 +23,7 @@ my $windows = 10;
 my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
 my ($outbox) = grep { /CREATE TABLE outbox \(/ } @recipe;
 my ($table, $job) = map { /(.*?)(INSERT INTO outbox_hours \(begins.*);/s } grep { /outbox_hours/ } @recipe;
-$job =~ s/date_trunc\('hour', (.*?)\)\) AS ends/date_bin('100 ms', $1, 'epoch')) AS ends/ or die $job;
+$job =~ s/date_trunc\('hour', (.*?), 'UTC'\)\) AS ends/date_bin('100 ms', $1, 'epoch')) AS ends/ or die $job;
 my $naive = $job =~ s/uuidv7_fast_timestamp\(uuidv7_fast_watermark\(\)\)/now()/r =~ s/outbox_hours/naive_hours/gr;
 
 $node = PostgreSQL::Test::Cluster->new('windows');
