@@ -34,8 +34,10 @@ CREATE TEMP VIEW of_each_source AS
    GROUP BY source ORDER BY source;
 SET fast_uuid.buffer_size = 0;
 SELECT * FROM of_each_source;
--- what was buffered before the list was made shorter is not used; several values, as for any list
+-- what was buffered before the list was made shorter is not used, also where the session's own
+-- source stays; several values, as for any list
 SET fast_uuid.buffer_size = '4kB';
+SET fast_uuid.source = 'getrandom';
 SELECT pg_temp.outcome('SELECT uuidv7_fast(''urandom'')') AS buffered;
 SET fast_uuid.allowed_sources = openssl, 'getrandom';
 SELECT pg_temp.outcome('SELECT uuidv7_fast(''urandom'')') AS refused;

@@ -57,10 +57,18 @@ SELECT count(*) > 0 AS measured FROM fast_uuid_benchmark(1);
 SELECT :'before'::text[] || pg_temp.tails(992) = :'first' AS as_without_benchmark;
 
 -- without a seed no two starts are alike, and it concerns no other source
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(8) = (:'first'::text[])[:8] AS seeded_bits_are_buffered;
 SET fast_uuid.seed = '';
 SELECT pg_temp.tails(8) AS unseeded \gset
+BEGIN;
+SET LOCAL fast_uuid.seed = '42';
+SELECT pg_temp.tails(8) = (:'first'::text[])[:8] AS again;
+COMMIT;
+SELECT pg_temp.tails(8) AS unseeded_again \gset
+SELECT NOT :'unseeded'::text[] && :'first' AND NOT :'unseeded_again'::text[] && :'first'
+   AND NOT :'unseeded_again'::text[] && :'unseeded' AS unseeded_differ;
 RESET fast_uuid.seed;
-SELECT NOT pg_temp.tails(8) && :'unseeded' AND NOT pg_temp.tails(8) && :'first' AS unseeded_differ;
 SET fast_uuid.seed = '42';
 SELECT right(uuidv7_fast('getrandom')::text, 14) AS one \gset
 SET fast_uuid.seed = '42';
