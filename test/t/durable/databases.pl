@@ -122,6 +122,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	my $alter = 'ALTER SEQUENCE fast_uuid_upper_bound CACHE 1';
 	my $altered = qr/ERROR:  55000: sequence "fast_uuid_upper_bound" was altered in this transaction\n.*HINT:  Commit/s;
 	refused("BEGIN; $alter; SELECT $_", $altered, "after ALTER SEQUENCE, $_") foreach 'uuidv7_fast()', 'fast_uuid_reset_ordering()';
+	refused("BEGIN; $alter; SAVEPOINT a; $alter; ROLLBACK TO a; SELECT uuidv7_fast()", $altered, 'after two, one of which is rolled back');
 	exceed('after ALTER SEQUENCE, rolled back to a savepoint', ids("BEGIN; SAVEPOINT a; $alter; ROLLBACK TO a; SELECT uuidv7_fast(); COMMIT"));
 }
 

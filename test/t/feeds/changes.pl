@@ -25,7 +25,7 @@ my $dir  = PostgreSQL::Test::Utils::tempdir();
 my $stop = "$dir/stop";
 
 # The page's statements: the tables and triggers, and what reads.
-my @recipe = grep { /\bitem/ } map { $_->{sql} } examples('doc/change-feeds.md');
+my @recipe = grep { /\bproduct/ } map { $_->{sql} } examples('doc/change-feeds.md');
 my ($read) = map { /AS\n(.*?);/s } grep { /PREPARE next_changes/ } @recipe;
 my $setup = join '', grep { !/PREPARE/ } @recipe;
 

@@ -88,6 +88,15 @@ foreach my $case ([ allowed_sources => 'openssl, typo', 'OpenSSL, GetRandom' ], 
 reload("fast_uuid.allowed_sources = 'getrandom'\n");
 $node->poll_query_until('postgres', "SELECT current_setting('fast_uuid.allowed_sources') = 'getrandom'")
   or die 'the postmaster has not read its file';
+foreach my $call (map { sprintf $_, q{'urandom'} } 'uuidv7_fast(%s)', 'uuidv7_fast_array(3, %s)', 'uuidv7_fast_set(3, %s)')
+{
+	is($node->safe_psql('postgres', qq{
+SET fast_uuid.ordering = 'instance';
+BEGIN;
+DO \$\$ BEGIN PERFORM $call; EXCEPTION WHEN insufficient_privilege OR invalid_parameter_value THEN NULL; END \$\$;
+SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'instance';
+COMMIT}), 't', "$call, which is refused, holds nothing back");
+}
 $node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, typo'\n");
 my $log_before = -s $node->logfile;
 $node->reload;
