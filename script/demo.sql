@@ -85,7 +85,7 @@ SELECT reader, string_agg(name, ', ' ORDER BY id) FILTER (WHERE read = 1) AS "fi
 SELECT dblink_disconnect('slow') AS disconnected \gset
 
 \echo '==> A million UUIDs from each source (some seconds)'
-CREATE TEMP TABLE result (source text, ms numeric, different bigint);
+CREATE TEMP TABLE result (source text, ms numeric, distinct_ids bigint);
 DO $$
 DECLARE
   name text;
@@ -99,4 +99,4 @@ BEGIN
       (SELECT count(DISTINCT uuidv7_fast()) FROM generate_series(1, 1000000)));
   END LOOP;
 END $$;
-SELECT source, round(ms) AS "ms for a million", different FROM result;
+SELECT source, round(ms) AS "ms for a million", distinct_ids AS "distinct" FROM result;
