@@ -1,5 +1,5 @@
 # A reset is alone: it is refused while another session has joined the order, in whatever
-# way and database.  A session that joins at that very moment is forced.pl's; what a reset
+# way and database; a call that is refused does not join.  A session that joins at that very moment is forced.pl's; what a reset
 # does is as_predicted.pl's.
 
 use strict;
@@ -31,6 +31,12 @@ my $reset   = 'SELECT fast_uuid_reset_ordering()';
 my $state   = q{SELECT string_agg(concat_ws(' ', name, largest_clock_lead, upper_bound), ', ') FROM fast_uuid_stats()};
 my $observe = 'SELECT fast_uuid_observe(uuidv7_fast_min(now()))';
 
+# In a session of whatever order
+my @refused = (
+	'SELECT uuidv7_fast_wait(NULL)', 'SELECT uuidv7_fast_wait(0, NULL)', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT uuidv7_fast_wait()',
+	"SELECT uuidv7_fast('typo')", 'SELECT uuidv7_fast_array(-1)', "SELECT uuidv7_fast_at('infinity')", 'SELECT uuidv7_fast_at(NULL)',
+	'SELECT fast_uuid_observe(NULL)', 'SELECT fast_uuid_observe(gen_random_uuid())', 'SELECT fast_uuid_benchmark(0)');
+
 foreach my $order ('instance', $node->pg_version >= 17 ? 'durable' : ())
 {
 	my $dba = session($order, 'postgres', 'SELECT uuidv7_fast()');
@@ -45,6 +51,16 @@ foreach my $order ('instance', $node->pg_version >= 17 ? 'durable' : ())
 		[ 'postgres', $order, 'BEGIN; SELECT uuidv7_fast(); ROLLBACK; SET fast_uuid.ordering = session; DISCARD ALL' ]);
 	my @sessions = map { my ($database, $its_order, $sql) = @$_; session($its_order, $database, split /; /, $sql) } @ways;
 	my @joined   = map { $_->query_safe('SELECT pg_backend_pid()') } @sessions[ 4 .. $#sessions ];
+	foreach my $its_order ('session', $order)
+	{
+		my $session = session($its_order, 'postgres');
+		foreach my $sql (@refused)
+		{
+			like((map { $session->outcome($_) } split /; /, $sql)[-1], qr/^[0-9A-Z]{5}$/, "$its_order: refused: $sql");
+			$session->outcome('ROLLBACK');
+		}
+		push @sessions, $session;
+	}
 	my $before = $dba->query_safe($state);
 	is($dba->outcome($reset), '55006', "$order: refused beside sessions that have joined");
 	my ($message, $detail, $hint) = $dba->{error} =~ /^55006 (.*)\|(.*)\|(.*)$/;

@@ -93,10 +93,11 @@ foreach my $name ('[heap]', '[stack]', 'anonymous')
 }
 like(places_of(\@memory, $marker), qr/heap|anonymous/, 'what the server keeps is found');
 
+# What a buffer of so many bytes holds, until a setting is changed.
 sub check
 {
-	my ($source, $size) = @_;
-	my $name = "$source, buffer of $size bytes";
+	my ($source, $size, $change) = @_;
+	my $name = "$source, buffer of $size bytes, $change";
 	# The first fill is of 8 words at most; two are handed out, these wait behind them.
 	my $count = ($size < 64 ? $size / 8 : 8) - 2;
 
@@ -109,7 +110,7 @@ sub check
 	my $second  = $session->query_safe('SELECT uuidv7_fast()');
 	my @buffered  = private_memory();
 	my @waiting = words_behind(\@memory, buffered_form($second), $count);
-	$session->query_safe($discard);
+	$session->query_safe("SET fast_uuid.$change");
 	my @discarded = private_memory();
 	my $third     = $session->query_safe('SELECT uuidv7_fast()');
 
@@ -135,7 +136,8 @@ sub check
 
 foreach my $source ('openssl', 'getrandom', 'urandom', 'xorshift128+')
 {
-	check($source, $_) foreach 0, 8, 24, 4096;
+	check($source, $_, 'buffer_size = 32') foreach 0, 8, 24, 4096;
+	check($source, 4096, $_) foreach 'vdso = off', 'vdso = on', "allowed_sources = '$source'", 'allowed_sources = DEFAULT';
 }
 
 $session->quit;

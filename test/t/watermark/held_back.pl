@@ -160,11 +160,15 @@ is($session->outcome('SELECT uuidv7_fast_watermark()'), '55000', 'refused on a s
 like($session->{error}, qr/cannot execute uuidv7_fast_watermark\(\) during recovery\|\|Call it on/, '... and why');
 
 # A session that goes through the promotion: its snapshot does not tell which transactions
-# were running.  One is, which is prepared, though a later one has ended.
+# were running.  One is, which is prepared, though a later one has ended.  Before, where
+# nobody can ask for the watermark, nothing is shown to hold it back.
 my ($prepares, $id) = in_transaction($insert);
 $prepares->query_safe($_) foreach "PREPARE TRANSACTION 'taken over'", $insert;
 $node->wait_for_catchup($standby);
-$session->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM made';
+my $shown = "SELECT coalesce(held_back_by::text, 'none') FROM fast_uuid_stats() WHERE name = 'instance'";
+$session->query_safe($_) foreach "SET fast_uuid.ordering = 'instance'", 'BEGIN', 'SELECT uuidv7_fast()';
+is($session->query_safe($shown), 'none', 'on a standby nothing is shown to hold it back');
+$session->query_safe($_) foreach 'COMMIT', 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM made';
 $_->quit foreach $prepares, $asks;
 $node->stop;
 $standby->promote;
@@ -175,6 +179,7 @@ $session->query_safe('COMMIT');
 $asks = $session;
 cmp_ok(watermark(), 'gt', $none, 'for the next snapshot there is one');
 cmp_ok(watermark(), 'le', $id, 'which the prepared transaction holds back');
+is($session->query_safe($shown), '0', '... as is shown');
 $session->query_safe("COMMIT PREPARED 'taken over'");
 cmp_ok(watermark(), 'gt', $id, 'until it has ended');
 $session->quit;
