@@ -150,21 +150,15 @@ $ended = 0;
 
 # A transaction that is older than the wrap has ended for the watermark, and not for the
 # snapshot of a reader.
-my ($writer, $reader) = @sessions[ 0, 2 ];
-foreach my $database (map { $_->{database} } $writer)
-{
-	$writer->query_safe('BEGIN');
-	$writer->{open} = 1;
-	generate($writer, $insert);
-	$watches{$database}->query_safe($noise) foreach 1 .. 60;
-	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
-	$reader->{open} = $reader->{asked} = 1;
-	ask($watches{$database});
-	$writer->query_safe('COMMIT');
-	ends($writer);
-	ask($watches{$database});
-	ask($reader);
-}
+my ($writer, $reader, $watch) = (@sessions[ 0, 2 ], $watches{ $sessions[0]{database} });
+$alone{begin}->($writer);
+generate($writer, $insert);
+$watch->query_safe($noise) foreach 1 .. 60;
+$alone{snapshot}->($reader);
+ask($watch);
+$writer->query_safe('COMMIT');
+ends($writer);
+ask($_) foreach $watch, $reader;
 cmp_ok($watches{here}->query_safe('SELECT pg_current_xact_id()::xid::text'), '<', $next, 'transaction ids have wrapped around');
 
 foreach my $round (1 .. $rounds)
