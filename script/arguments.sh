@@ -15,7 +15,7 @@ usage()
 # refuse SENTENCE: about an argument or a variable
 refuse()
 {
-	printf '%s: %s\n"%s --help" says what there is.\n' "$this_script" "$1" "$this_script" >&2
+	printf '%s: %s\n"%s --help" says what there is.\n' "$this_script" "$1" "$this_script" | complain
 	told=yes
 	exit 2
 }

@@ -29,10 +29,16 @@ say()
 	fold -s -w 79 <<<"==> $*"
 }
 
+# Standard input as a message; for a program each line stays one.
+complain()
+{
+	if [ -t 2 ]; then fold -s -w 79; else cat; fi >&2
+}
+
 told=''
 die()
 {
-	printf '\n%s: %s\n' "$this_script" "$*" | if [ -t 2 ]; then fold -s -w 79; else cat; fi >&2
+	printf '\n%s: %s\n' "$this_script" "$*" | complain
 	told=yes
 	exit 1
 }
