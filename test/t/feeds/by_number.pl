@@ -25,6 +25,23 @@ $node->safe_psql('postgres', "$outbox\nINSERT INTO outbox SELECT FROM generate_s
 my $position = $node->safe_psql('postgres', 'SELECT position FROM outbox_feed ORDER BY position OFFSET 10000 LIMIT 1');
 my $plan = $node->safe_psql('postgres', "EXPLAIN (COSTS OFF) SELECT * FROM outbox_feed WHERE position > $position ORDER BY position LIMIT 100");
 like($plan, qr/\ALimit\n.*Index Scan using outbox_uuidv7_fast_ns_idx.*\n +Index Cond: .*watermark\(\).*$position[^\n]*\z/, 'an index scan, bounded at both ends, without a filter or a sort');
+
+# Row security, and a barrier between table and feed, keep the condition from the index; a
+# feed that is a barrier itself does not.
+my $feed = "SELECT * FROM outbox_feed WHERE position > $position ORDER BY position LIMIT 100";
+my $guard = 'CREATE POLICY guard ON outbox USING (payload IS NULL); ALTER TABLE outbox ENABLE ROW LEVEL SECURITY;';
+my $table = 'CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM outbox WHERE payload IS NULL;';
+my $over = 'CREATE OR REPLACE VIEW outbox_feed AS ' . $node->safe_psql('postgres', q{SELECT replace(pg_get_viewdef('outbox_feed'), 'FROM outbox', 'FROM guarded AS outbox')});
+foreach (
+	[ 'a barrier feed', 'ALTER VIEW outbox_feed SET (security_barrier);', 1 ],
+	[ 'the feed of an owner whom no policy concerns', $guard, 1 ],
+	[ 'row security', "$guard ALTER VIEW outbox_feed SET (security_invoker); CREATE ROLE reader; GRANT SELECT ON outbox, outbox_feed TO reader; SET LOCAL ROLE reader;", 0 ],
+	[ 'a table behind a barrier', "$table $over", 0 ])
+{
+	my ($what, $before, $by_index) = @$_;
+	my $found = $node->safe_psql('postgres', "BEGIN; $before EXPLAIN (COSTS OFF) $feed; ROLLBACK") =~ /Index Cond: [^\n]*$position/;
+	is(!!$found, !!$by_index, "$what: " . ($by_index ? 'an' : 'no') . ' index condition');
+}
 foreach my $id ('uuidv7_fast_min(\'2024-01-01\') FROM generate_series(1, 2)', 'gen_random_uuid()')
 {
 	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nINSERT INTO outbox (id) SELECT $id");
