@@ -141,7 +141,8 @@ SECTIONS = {
     'watermark': (
         'The watermark',
         'A call of `uuidv7_fast_watermark()` in a PL/pgSQL loop, less one of a C function that does nothing; by the number of '
-        'sessions with a transaction in flight that has generated under instance order.',
+        'sessions with a transaction in flight that has generated under instance order. Only the first call of a loop looks at '
+        'them; the others repeat what the snapshot was given.',
         by_parameter('us by transactions in flight', 'us')),
     'missed': (
         'What a reader misses',
