@@ -61,6 +61,27 @@ like($found, qr/^postgres\|-\|\{"?fast_uuid\.max_clock_lead=10 s"?\}$/m, 'the se
 like($found, qr/^fast_uuid\.allowed_sources\|.*app=s/m, 'a grant on a setting');
 like($found, qr{postgresql\.conf\|\d+\|fast_uuid\.buffer_size\|1kB$}m, 'a setting in the file');
 like($found, qr{postgresql\.conf\|\d+\|session_preload_libraries\|fast_uuid$}m, 'a library to preload');
+
+# CASCADE instead, in another database, takes along what doc/operations.md lists.
+$node->safe_psql('postgres', 'CREATE DATABASE cascaded');
+$node->safe_psql('cascaded', q{
+CREATE EXTENSION fast_uuid;
+CREATE DOMAIN key AS uuid DEFAULT uuidv7_fast();
+CREATE TABLE item (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), other key, version uuid, ns bigint GENERATED ALWAYS AS (uuidv7_fast_ns(id)) STORED);
+CREATE TRIGGER zz_stamp BEFORE INSERT OR UPDATE ON item FOR EACH ROW EXECUTE FUNCTION uuidv7_fast_stamp('version');
+CREATE POLICY recent ON item USING (uuidv7_fast_timestamp(id) > '2026-01-01');
+CREATE RULE again AS ON DELETE TO item DO ALSO SELECT uuidv7_fast();
+CREATE STATISTICS together ON uuidv7_fast_ns(id), version FROM item;
+CREATE TABLE by_time (id uuid) PARTITION BY RANGE (uuidv7_fast_timestamp(id));
+CREATE TABLE by_id (id uuid) PARTITION BY RANGE (id);
+CREATE TABLE by_id_past PARTITION OF by_id FOR VALUES FROM (MINVALUE) TO (uuidv7_fast_min('2026-01-01 00:00+00'));
+DROP EXTENSION fast_uuid CASCADE});
+is($node->safe_psql('cascaded', q{
+SELECT oid::regclass FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') ORDER BY relname;
+SELECT attname FROM pg_attribute WHERE attrelid = 'item'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum;
+SELECT tgname FROM pg_trigger UNION ALL SELECT polname FROM pg_policy UNION ALL SELECT stxname FROM pg_statistic_ext
+ UNION ALL SELECT rulename FROM pg_rewrite WHERE ev_class = 'item'::regclass}),
+	"by_id\nby_id_past\nitem\nid\nversion", 'CASCADE drops tables, columns and triggers that depend on a function');
 $node->stop;
 
 # Its files.
