@@ -20,6 +20,7 @@
 #include "storage/latch.h"
 #include "test_point.h"
 #include "utils/inval.h"
+#include "utils/rel.h"
 #include "utils/wait_event.h"
 
 #define STRIDE_NS	FUUID_NS_PER_S	/* how far the upper bound is moved ahead */
@@ -93,13 +94,24 @@ ns_of(UpperBoundValue value)
 		FUUID_NS_PER_US;
 }
 
+/*
+ * UUIDs may be returned up to here, until forget_sequence() is called for the
+ * sequence that is locked.  Opening it may have called that before.
+ */
+static void
+set_covered(const UpperBound *bound, uint64 ns)
+{
+	sequence = RelationGetRelid(bound->sequence);
+	covered_ns = ns;
+}
+
 static void
 write_upper_bound(UpperBound *bound, uint64 ns)
 {
 	UpperBoundValue value = {ns / FUUID_NS_PER_US, fuuid_shared->incarnation};
 
 	fuuid_upper_bound_write(bound, value);
-	covered_ns = value.us * FUUID_NS_PER_US;
+	set_covered(bound, value.us * FUUID_NS_PER_US);
 }
 
 /*
@@ -162,9 +174,7 @@ move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 		last_ns = fuuid_instance_advance_to(bound_ns);
 	FUUID_TEST_POINT("upper_bound_read");
 
-	/* Opening the sequence may have called forget_sequence(). */
-	sequence = locked;
-	covered_ns = bound_ns;
+	set_covered(&bound, bound_ns);
 	if (begin_after || bound_ns < last_ns + STRIDE_NS / 2)
 		write_upper_bound(&bound, last_ns + STRIDE_NS);
 	fuuid_upper_bound_unlock(&bound);

@@ -79,20 +79,33 @@ foreach my $case (
 }
 is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
 
-# A reset that waits for it.
+# A reset that waits for it.  What the resetting session knows of the upper bound afterwards
+# is of the sequence: it learns when that is altered again.
+foreach my $lock ('ALTER SEQUENCE fast_uuid_upper_bound CACHE 1', 'DROP EXTENSION fast_uuid')
 {
 	my ($owner, $resetting) = map { RawSession->start($node) } 1, 2;
 	my $pid = $resetting->query_safe('SELECT pg_backend_pid()');
 	$resetting->query_safe($call);
 	$owner->query_safe('BEGIN');
-	$owner->query_safe('DROP EXTENSION fast_uuid');
+	$owner->query_safe($lock);
 	$resetting->send('SELECT fast_uuid_reset_ordering()');
 	wait_until_locked_out($pid);
 	$owner->query_safe('COMMIT');
-	within($node, 'it is dropped: a reset', sub { $resetting->receive });
-	like($resetting->{error}, qr/^55000 ordering "durable" requires sequence/, 'it is dropped: a reset finds that');
+	within($node, "a reset after $lock", sub { $resetting->receive });
+	if ($lock =~ /DROP/)
+	{
+		like($resetting->{error}, qr/^55000 ordering "durable" requires sequence/, 'it is dropped: a reset finds that');
+	}
+	else
+	{
+		is($resetting->{error}, '', 'it is altered: a reset goes on');
+		$owner->query_safe('ALTER SEQUENCE fast_uuid_upper_bound RESTART');
+		$resetting->query_safe($call);
+		is($owner->query_safe(q{SELECT upper_bound IS NOT NULL FROM fast_uuid_stats() WHERE name = 'durable'}),
+			't', 'it is altered: ... and the next UUID is below an upper bound');
+	}
 	$_->quit foreach $owner, $resetting;
-	is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
+	is($node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
 }
 
 # Dropped and made again more often than a backend can be told of by callbacks of its
