@@ -128,6 +128,8 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 		stats.last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
 		stats.largest_clock_lead_ns =
 			pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
+
+		/* A standby does not hold the locks of prepared transactions. */
 		if (!RecoveryInProgress())
 			(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
 	}
