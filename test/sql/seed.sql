@@ -55,6 +55,12 @@ SET fast_uuid.seed = '42';
 SELECT pg_temp.tails(8) AS before \gset
 SELECT count(*) > 0 AS measured FROM fast_uuid_benchmark(1);
 SELECT :'before'::text[] || pg_temp.tails(992) = :'first' AS as_without_benchmark;
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(8) AS before \gset
+SET statement_timeout = '100 ms';
+SELECT count(*) FROM fast_uuid_benchmark(10000);
+RESET statement_timeout;
+SELECT :'before'::text[] || pg_temp.tails(992) = :'first' AS as_before_one_that_was_cancelled;
 
 -- without a seed no two starts are alike, and it concerns no other source
 SET fast_uuid.seed = '42';

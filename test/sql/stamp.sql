@@ -1,8 +1,9 @@
 -- What the trigger uuidv7_fast_stamp refuses.  test/t/feeds/ shows what it does.
 \set ECHO none
 CREATE DOMAIN pg_temp.id_of_item AS uuid;
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'VIRTUAL' ELSE 'STORED' END AS kind \gset
 CREATE TEMP TABLE item (id int, version uuid, name text, gone uuid, domain pg_temp.id_of_item,
-                        copied uuid GENERATED ALWAYS AS (version) STORED);
+                        copied uuid GENERATED ALWAYS AS (version) STORED, computed uuid GENERATED ALWAYS AS (version) :kind);
 ALTER TABLE item DROP COLUMN gone;
 CREATE TEMP VIEW items AS SELECT * FROM item;
 
@@ -32,6 +33,7 @@ SELECT definition, pg_temp.try(definition) AS outcome
                     'BEFORE INSERT ON item FOR EACH ROW %s(name)',
                     'BEFORE INSERT ON item FOR EACH ROW %s(domain)',
                     'BEFORE INSERT ON item FOR EACH ROW %s(copied)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(computed)',
                     'BEFORE INSERT ON item FOR EACH ROW %s(version)']) AS definition;
 -- the hint, and an UPDATE
 INSERT INTO item (id) VALUES (1);

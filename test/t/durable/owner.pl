@@ -69,6 +69,10 @@ SELECT setval('mine.fast_uuid_upper_bound', $value) IS NOT NULL; $durable; SELEC
 $node->safe_psql('postgres', 'CREATE ROLE careless LOGIN');
 $node->safe_psql('owned', 'GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO careless');
 like(as_role('careless', "SELECT nextval('fast_uuid_upper_bound')"), qr/ERROR:  2200H: nextval: reached maximum value/, 'nextval() does not move it');
+$node->safe_psql('postgres', 'CREATE DATABASE fresh');
+$node->safe_psql('fresh', 'CREATE EXTENSION fast_uuid');
+is(($node->psql('fresh', "SELECT nextval('fast_uuid_upper_bound') FROM generate_series(1, 2)"))[0], 3, '... nor where it was never set');
+is($node->safe_psql('fresh', "$durable; SELECT uuidv7_fast() IS NOT NULL"), 't', '... and durable order begins');
 is(as_role('careless', "$durable; SELECT setval('fast_uuid_upper_bound', $now + 4000000) IS NOT NULL;"
 		. ' SELECT uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp()'), "t\nt", 'four seconds ahead: UUIDs continue from there');
 unharmed('four seconds ahead');

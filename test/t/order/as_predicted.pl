@@ -33,6 +33,8 @@ $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'fast_uuid'
 fast_uuid.source = 'xorshift128+'    # OpenSSL reads the clock
 max_prepared_transactions = 5
+synchronous_commit = off             # the upper bound outlives a crash all the same
+wal_writer_delay = '10 s'
 log_statement = none
 autovacuum = off
 jit = off
@@ -44,6 +46,8 @@ $node->safe_psql($_, q{
 CREATE EXTENSION fast_uuid;
 CREATE FUNCTION in_instance_order() RETURNS uuid LANGUAGE plpgsql
 	SET fast_uuid.ordering = 'instance' AS 'BEGIN RETURN uuidv7_fast(); END';
+CREATE FUNCTION reset_instance_order() RETURNS void LANGUAGE plpgsql
+	SET fast_uuid.ordering = 'instance' AS 'BEGIN PERFORM fast_uuid_reset_ordering(); END';
 CREATE FUNCTION us_of(interval) RETURNS bigint LANGUAGE sql AS
 	'SELECT (extract(epoch FROM $1) * 1000000)::bigint'}) foreach 'postgres', 'elsewhere';
 my @orders = ('session', 'instance', $node->pg_version >= 17 ? 'durable' : ());
@@ -143,6 +147,14 @@ sub draw_bound
 	return rand() < 0.1 ? 1 : $us;
 }
 
+# A call at which that is too far ahead leaves everything else as it was.
+sub draw_bound_and_observed
+{
+	my $us = int($clock{ns} / 1000) + pick(-1_000_000, 90_000_000);
+	my ($ns, $id) = @{ draw_observed() };
+	return [ [ $us, $ns ], "$us), fast_uuid_observe('$id" ];
+}
+
 # What a session can do: how often, in the mean; with how many levels of its transaction, the
 # savepoints and that itself; the statement; what is drawn for it, if it can be; what it gives.
 my @steps = (
@@ -167,6 +179,8 @@ my @steps = (
 	[ 3, 0, 9, 'SELECT fast_uuid_reset_ordering()', \&draw_reset, sub { reset_order($s) } ],
 	[ 2, 0, 9, 'SELECT uuidv7_fast_watermark() FROM fast_uuid_reset_ordering()', \&draw_reset,
 		sub { reset_order($s); watermark($s) } ],
+	[ 2, 0, 9, 'SELECT reset_instance_order()', sub { in_order($s, 'instance', \&draw_reset) },
+		sub { in_order($s, 'instance', sub { reset_order($s) }) } ],
 	[ 4, 0, 9, 'SET %s', \&draw_setting, sub { set($s, @{ $_[0] }) } ],
 	[ 1, 0, 9, 'SELECT 1 / 0', undef, sub { die "22012 division by zero|\n" } ],
 	[ 3, 0, 0, 'BEGIN%s', sub { pick('', ' READ ONLY') }, sub { begin($s) } ],
@@ -179,8 +193,10 @@ my @steps = (
 	[ 1, 0, 0, "COMMIT PREPARED '%s'", sub { draw_prepared(1) }, sub { finish($_[0]) } ],
 	[ 1, 0, 0, "ROLLBACK PREPARED '%s'", sub { draw_prepared(1) }, sub { finish($_[0]) } ],
 	[ 1, 0, 0, "SELECT setval('fast_uuid_upper_bound', %s), uuidv7_fast()", \&draw_bound,
-		sub { set_bound($s, 1000 * $_[0]); take($s, 1); $_[0] } ]);
-pop @steps if @orders < 3;
+		sub { set_bound($s, 1000 * $_[0]); take($s, 1); $_[0] } ],
+	[ 1, 0, 0, "SELECT setval('fast_uuid_upper_bound', %s')", \&draw_bound_and_observed,
+		sub { my ($us, $ns) = @{ $_[0] }; set_bound($s, 1000 * $us); observe($s, $ns); $us } ]);
+splice @steps, -2 if @orders < 3;
 my $stats = q{
 SELECT concat_ws(' ', name, us_of(clock_lead), us_of(largest_clock_lead), held_back_by,
                  us_of(upper_bound - 'epoch'))

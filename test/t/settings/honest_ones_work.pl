@@ -123,6 +123,10 @@ ALTER DATABASE postgres SET fast_uuid.required_ordering = '$least';
 	check("$how, an order of its own choice", 'app', "SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.ordering", "t\nsession");
 	check("$how, the same by option, in a parallel query", 'app', "$parallel; SELECT count(wrapped()) $plan; RESET fast_uuid.ordering; SELECT count(wrapped()) $plan",
 		"100\n100", options => "-c fast_uuid.ordering=$least");
+	my @chosen = ([ source => 'urandom' ], [ buffer_size => '1kB' ], [ vdso => 'off' ], [ ordering => $least ], [ max_clock_lead => '5s' ]);
+	check("$how, settings before a parallel query that loads the library", 'app',
+		join('; ', map({ "SET fast_uuid.$_->[0] = '$_->[1]'" } @chosen), $parallel, "SELECT count(wrapped()) $plan", map { "SHOW fast_uuid.$_->[0]" } @chosen),
+		join("\n", 100, map { $_->[1] } @chosen));
 	check("$how, who was given the privilege, by SET once the library is loaded", 'trusted',
 		"SELECT uuidv7_fast() IS NOT NULL; SET fast_uuid.allowed_sources = 'urandom'; SET fast_uuid.required_ordering = '$least';"
 		  . " SELECT count(uuidv7_fast('urandom')) $plan; RESET fast_uuid.required_ordering", "t\n100");

@@ -149,8 +149,9 @@ my $first = $watches{here}->query_safe('SELECT uuidv7_fast_wait()');
 $ended = 0;
 
 # A transaction that is older than the wrap has ended for the watermark, and not for the
-# snapshot of a reader.
-my ($writer, $reader, $watch) = (@sessions[ 0, 2 ], $watches{ $sessions[0]{database} });
+# snapshot of a reader; an earlier snapshot knows of neither.
+my ($writer, $reader, $early, $watch) = (@sessions[ 0, 2, 4 ], $watches{ $sessions[0]{database} });
+$alone{snapshot}->($early);
 $alone{begin}->($writer);
 generate($writer, $insert);
 $watch->query_safe($noise) foreach 1 .. 60;
@@ -158,7 +159,7 @@ $alone{snapshot}->($reader);
 ask($watch);
 $writer->query_safe('COMMIT');
 ends($writer);
-ask($_) foreach $watch, $reader;
+ask($_) foreach $watch, $reader, $early;
 cmp_ok($watches{here}->query_safe('SELECT pg_current_xact_id()::xid::text'), '<', $next, 'transaction ids have wrapped around');
 
 foreach my $round (1 .. $rounds)
