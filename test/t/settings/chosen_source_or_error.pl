@@ -195,8 +195,8 @@ foreach my $where (sort keys %dba)
 	{
 		my $session = session('attacker', {});
 		$session->query($state->{before});
-		my $outcome = $session->outcome($state->{query}->(wrapped('xorshift128+')));
-		like($outcome, qr/^value/, "seed from $where, $state->{name}: a value");
+		my $outcome = $session->outcome($state->{query}->(sprintf $seeded, wrapped('xorshift128+')));
+		like($outcome, qr/^value [0-9a-f]{12}$/, "seed from $where, $state->{name}: a value");
 		isnt($outcome, "value $first", "seed from $where, $state->{name}: not the seed's");
 		$session->quit;
 	}
