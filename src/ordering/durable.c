@@ -116,13 +116,14 @@ write_upper_bound(UpperBound *bound, uint64 ns)
 
 /*
  * Must this incarnation of the server begin after an upper bound, because
- * another one has set it, or setval(), as pg_upgrade does?
+ * another one has set it, or setval(), as pg_upgrade does?  One that was never
+ * set is before all times.
  */
 static bool
 must_begin_after(UpperBoundValue value)
 {
-	return value.us != 0 &&
-		!FUUID_SAME_INCARNATION(value.incarnation, fuuid_shared->incarnation);
+	return !FUUID_SAME_INCARNATION(value.incarnation,
+								   fuuid_shared->incarnation);
 }
 
 /*

@@ -194,7 +194,7 @@ my @steps = (
 	[ 1, 0, 0, "ROLLBACK PREPARED '%s'", sub { draw_prepared(1) }, sub { finish($_[0]) } ],
 	[ 1, 0, 0, "SELECT setval('fast_uuid_upper_bound', %s), uuidv7_fast()", \&draw_bound,
 		sub { set_bound($s, 1000 * $_[0]); take($s, 1); $_[0] } ],
-	[ 1, 0, 0, "SELECT setval('fast_uuid_upper_bound', %s')", \&draw_bound_and_observed,
+	[ 3, 0, 0, "SELECT setval('fast_uuid_upper_bound', %s')", \&draw_bound_and_observed,
 		sub { my ($us, $ns) = @{ $_[0] }; set_bound($s, 1000 * $us); observe($s, $ns); $us } ]);
 splice @steps, -2 if @orders < 3;
 my $stats = q{
