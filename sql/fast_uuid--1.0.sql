@@ -115,7 +115,7 @@ LANGUAGE C STABLE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION uuidv7_fast_watermark() IS
 'bound for the calling statement, which misses no row with a smaller id of instance or durable order';
 
-CREATE FUNCTION uuidv7_fast_wait(seen bigint DEFAULT 0, timeout interval DEFAULT '1 s')
+CREATE FUNCTION uuidv7_fast_wait(seen bigint, timeout interval DEFAULT '1 s')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'uuidv7_fast_wait'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;

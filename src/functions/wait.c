@@ -76,7 +76,7 @@ end_of_timeout(Datum timeout)
 }
 
 /*
- * uuidv7_fast_wait(seen bigint DEFAULT 0, timeout interval DEFAULT '1 s')
+ * uuidv7_fast_wait(seen bigint, timeout interval DEFAULT '1 s')
  *		returns bigint
  *
  * Return the number of transactions with UUIDs of instance or durable order

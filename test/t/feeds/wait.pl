@@ -51,7 +51,7 @@ my $insert = 'INSERT INTO followed DEFAULT VALUES';
 sub begin_wait
 {
 	my ($session, $timeout) = @_;
-	$session->{seen} = $session->query_safe('SELECT uuidv7_fast_wait()');
+	$session->{seen} = $session->query_safe('SELECT uuidv7_fast_wait(0)');
 	$session->send("SELECT uuidv7_fast_wait($session->{seen}, '" . ($timeout // '1 month') . "')");
 	wait_until('it waits', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $session->{pid}") eq 'Extension' });
 	return;
@@ -74,9 +74,12 @@ sub ended_again
 	return ended($session, 'again');
 }
 # What ends, and what does not, while it waits.
-my $seen = $reader->query_safe('SELECT uuidv7_fast_wait()');
+my $seen = $reader->query_safe('SELECT uuidv7_fast_wait(0)');
 ok($seen > 2**20 && $seen < 2**53, 'the number begins at random, and is exact in JavaScript');
-is($reader->query_safe("SELECT uuidv7_fast_wait($_)"), $seen, "seen was $_: returns at once") foreach 0, -1, $seen - 1, $seen + 1;
+foreach my $not_seen (0, -1, $seen - 1, $seen + 1)
+{
+	is(within($node, "seen was $not_seen", sub { $reader->query_safe("SELECT uuidv7_fast_wait($not_seen, '1 month')") }), $seen, "seen was $not_seen: returns at once");
+}
 foreach my $timeout ('0', '-1 s', '-1 month', '1 day -1 month', $node->pg_version >= 17 ? '-infinity' : ())
 {
 	is(within($node, $timeout, sub { $reader->query_safe("SELECT uuidv7_fast_wait($seen, '$timeout')") }), $seen, "a timeout of $timeout is over at once");
@@ -119,16 +122,16 @@ my $first = $reader->query_safe('SELECT min(id::text) FROM followed');
 foreach my $isolation ('REPEATABLE READ', 'SERIALIZABLE')
 {
 	$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
-	$reader->query('SELECT uuidv7_fast_wait()');
+	$reader->query('SELECT uuidv7_fast_wait(0)');
 	like($reader->{error}, qr/^25001 [^|]*isolation level READ COMMITTED\|[A-Z][^|]*\.\|/, "refused under $isolation");
 	$reader->query_safe('ROLLBACK');
 }
 $reader->query_safe('BEGIN');
 $reader->query_safe("INSERT INTO noise VALUES (1)");
-like($reader->query_safe('SELECT uuidv7_fast_wait()'), qr/^\d+$/, 'not in another transaction that writes');
+like($reader->query_safe('SELECT uuidv7_fast_wait(0)'), qr/^\d+$/, 'not in another transaction that writes');
 is($reader->query_safe($watermark) gt $first, 1, 'and the watermark comes after it');
 $reader->query_safe('COMMIT');
-is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_watermark(); COMMIT; PERFORM uuidv7_fast_wait(); END \$\$"), '', 'nor after a COMMIT in a procedure');
+is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_watermark(); COMMIT; PERFORM uuidv7_fast_wait(0); END \$\$"), '', 'nor after a COMMIT in a procedure');
 
 # A transaction without ids ends between the snapshot of the statement that reads and its
 # call of the watermark; the rows that a wait has returned for are below its bound.
@@ -138,7 +141,7 @@ foreach my $way ('committed before', 'committed during the wait')
 	my $last = $reader->query_safe('SELECT max(id::text) FROM followed');
 	begin_wait($reader) if $way =~ /during/;
 	$writer->query_safe($insert);
-	$way =~ /during/ ? ended($reader, $way) : $reader->query_safe('SELECT uuidv7_fast_wait()');
+	$way =~ /during/ ? ended($reader, $way) : $reader->query_safe('SELECT uuidv7_fast_wait(0)');
 	$reader->send("SELECT count(*) FROM (SELECT pg_advisory_lock(1) OFFSET 0) AS waited, followed WHERE id > '$last'"
 		  . ' AND id < (SELECT uuidv7_fast_watermark() WHERE waited IS NOT NULL)');
 	wait_until('it is at work', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $reader->{pid}") eq 'advisory' });
@@ -175,7 +178,7 @@ $reader->send('SELECT 1');
 $other->query_safe("SELECT pg_cancel_backend($reader->{pid})");
 $reader->receive;
 is($reader->receive, '1', 'a session whose wait was cancelled goes on');
-is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_wait(uuidv7_fast_wait(), '1 h'); EXCEPTION WHEN query_canceled THEN PERFORM uuidv7_fast_wait(); END \$\$"
+is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_wait(uuidv7_fast_wait(0), '1 h'); EXCEPTION WHEN query_canceled THEN PERFORM uuidv7_fast_wait(0); END \$\$"
 	  =~ s/^DO/SET statement_timeout = '100 ms'; DO/r), '', 'also where a block catches that');
 $reader->query_safe('RESET statement_timeout');
 is($other->query_safe("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'Extension'"), '0', 'nobody waits any more');
@@ -283,10 +286,10 @@ $node->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->start;
-my ($code, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT uuidv7_fast_wait()");
+my ($code, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT uuidv7_fast_wait(0)");
 like($err, qr/ERROR:  55000: cannot execute uuidv7_fast_wait\(\) during recovery\n.*HINT:  Call it on the primary/s, 'refused on a standby');
 $standby->stop;
-$seen = $reader->query_safe('SELECT uuidv7_fast_wait()');
+$seen = $reader->query_safe('SELECT uuidv7_fast_wait(0)');
 begin_wait($_) foreach $reader, $second;
 within($node, 'a fast shutdown', sub { $node->stop('fast') });
 $node->start;

@@ -175,10 +175,11 @@ my @steps = (
 		sub { $s->{cursor} -= $_[0]; in_turn(@_) } ],
 	[ 2, 0, 9, "SELECT fast_uuid_observe('%s')", \&draw_observed, sub { observe($s, $_[0]) } ],
 	[ 2, 0, 9, 'SELECT uuidv7_fast_watermark()', undef, sub { watermark($s) } ],
-	[ 1, 0, 9, "SELECT uuidv7_fast_wait() - %s", sub { $base }, sub { count_ended($s) } ],
+	[ 1, 0, 9, "SELECT uuidv7_fast_wait(0) - %s", sub { $base }, sub { count_ended($s) } ],
 	[ 3, 0, 9, 'SELECT fast_uuid_reset_ordering()', \&draw_reset, sub { reset_order($s) } ],
-	[ 2, 0, 9, 'SELECT uuidv7_fast_watermark() FROM fast_uuid_reset_ordering()', \&draw_reset,
-		sub { reset_order($s); watermark($s) } ],
+	[ 3, 0, 9, q{SELECT uuidv7_fast_watermark() FROM (SELECT uuidv7_fast_watermark() AS w OFFSET 0) AS one,
+		LATERAL (SELECT fast_uuid_reset_ordering() WHERE w IS NOT NULL OFFSET 0) AS two}, \&draw_reset,
+		sub { watermark($s); reset_order($s); watermark($s) } ],
 	[ 2, 0, 9, 'SELECT uuidv7_fast() FROM reset_instance_order()', sub { in_order($s, 'instance', \&draw_reset) },
 		sub { in_order($s, 'instance', sub { reset_order($s) }); take($s, 1) } ],
 	[ 4, 0, 9, 'SET %s', \&draw_setting, sub { set($s, @{ $_[0] }) } ],
@@ -235,7 +236,7 @@ foreach (1 .. 4)
 	new_session($_) foreach ('postgres') x 3, 'elsewhere';
 	$s = $sessions[0];
 	set_clock();
-	$base = $s->{raw}->query_safe('SELECT uuidv7_fast_wait()');
+	$base = $s->{raw}->query_safe('SELECT uuidv7_fast_wait(0)');
 	statement($s, sub { count_ended($s) });
 	foreach (1 .. $steps)
 	{
@@ -264,6 +265,6 @@ pass('each statement gives what is predicted');
 
 # So that a walk which tests nothing is noticed.
 my @errors = map { "SELECT $_" } 'uuidv7_fast()55000', 'unnest(uuidv7_fast_array(%s))55000',
-  'uuidv7_fast_set(%s)55000', "fast_uuid_observe('%s')22023", 'uuidv7_fast_wait() - %s25001';
+  'uuidv7_fast_set(%s)55000', "fast_uuid_observe('%s')22023", 'uuidv7_fast_wait(0) - %s25001';
 is(join(', ', grep { !$reached{$_} } @errors, map { $_->[3] } @steps), '', 'all was reached');
 done_testing();

@@ -33,7 +33,7 @@ my $observe = 'SELECT fast_uuid_observe(uuidv7_fast_min(now()))';
 
 # In a session of whatever order
 my @refused = (
-	'SELECT uuidv7_fast_wait(NULL)', 'SELECT uuidv7_fast_wait(0, NULL)', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT uuidv7_fast_wait()',
+	'SELECT uuidv7_fast_wait(NULL)', 'SELECT uuidv7_fast_wait(0, NULL)', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT uuidv7_fast_wait(0)',
 	"SELECT uuidv7_fast('typo')", 'SELECT uuidv7_fast_array(-1)', "SELECT uuidv7_fast_at('infinity')", 'SELECT uuidv7_fast_at(NULL)',
 	'SELECT fast_uuid_observe(gen_random_uuid())', 'SELECT fast_uuid_benchmark(0)');
 
@@ -47,7 +47,7 @@ foreach my $order ('instance', $node->pg_version >= 17 ? 'durable' : ())
 		[ 'postgres', 'session', $observe ], [ 'postgres', $order, 'SELECT count(*) FROM fast_uuid_stats()' ],
 		[ 'postgres', $order, 'SELECT uuidv7_fast()' ], [ 'elsewhere', 'instance', 'SELECT uuidv7_fast_array(3)' ],
 		[ 'postgres', $order, $observe ], [ 'elsewhere', 'session', 'SELECT uuidv7_fast_watermark()' ],
-		[ 'postgres', 'session', 'SELECT uuidv7_fast_wait()' ],
+		[ 'postgres', 'session', 'SELECT uuidv7_fast_wait(0)' ],
 		[ 'postgres', $order, 'BEGIN; SELECT uuidv7_fast(); ROLLBACK; SET fast_uuid.ordering = session; DISCARD ALL' ]);
 	my @sessions = map { my ($database, $its_order, $sql) = @$_; session($its_order, $database, split /; /, $sql) } @ways;
 	my @joined   = map { $_->query_safe('SELECT pg_backend_pid()') } @sessions[ 4 .. $#sessions ];

@@ -124,7 +124,7 @@ restart_with("max_prepared_transactions = 5\n");
 	cmp_ok($value, 'gt', $id, 'a writer stands after its exchange: others generate beyond');
 	cmp_ok($first,  'le', $id, 'a writer stands after its exchange: the watermark is not beyond its value');
 	cmp_ok($second, 'le', $id, 'nor later');
-	my $ended = $other->query_safe('SELECT uuidv7_fast_wait()');
+	my $ended = $other->query_safe('SELECT uuidv7_fast_wait(0)');
 	hold($writer, 'clearing', 'COMMIT');
 	is($other->query_safe("SELECT count(*) FROM made WHERE id = '$id'"), '1', 'it has committed');
 	cmp_ok(watermark(), 'le', $id, 'and holds the watermark back');
@@ -136,7 +136,7 @@ restart_with("max_prepared_transactions = 5\n");
 	cmp_ok(watermark(), 'gt', $value, 'until it has cleared what it had published');
 
 	# It clears, counts its end, and wakes who waits, in this order.
-	$ended = $other->query_safe('SELECT uuidv7_fast_wait()');
+	$ended = $other->query_safe('SELECT uuidv7_fast_wait(0)');
 	$writer->query_safe('BEGIN');
 	$id = $writer->query_safe($insert);
 	hold($writer, 'waking', 'COMMIT');

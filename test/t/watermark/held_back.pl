@@ -97,12 +97,12 @@ foreach my $end ('COMMIT', 'ROLLBACK', "PREPARE TRANSACTION 'waits'")
 	$session->query_safe('COMMIT');
 
 	# The callback that was registered first is called last.
-	my $ended = $asks->query_safe('SELECT uuidv7_fast_wait()');
+	my $ended = $asks->query_safe('SELECT uuidv7_fast_wait(0)');
 	$session->query_safe('SELECT generate_after_commit()');
 	is($session->query_safe('SELECT generated_after_commit()'), 'generated', 'a UUID after a commit');
 	is($asks->query_safe("SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
 		't', '... holds nothing back');
-	is($asks->query_safe('SELECT uuidv7_fast_wait()'), $ended, '... and counts as no end');
+	is($asks->query_safe('SELECT uuidv7_fast_wait(0)'), $ended, '... and counts as no end');
 	$session->query_safe("SET fast_uuid.ordering = 'durable'; SELECT generate_after_commit()");
 	is($session->query_safe('SELECT generated_after_commit()'),
 		'ordering "durable" requires ' . ($node->pg_version >= 17 ? 'a transaction' : 'PostgreSQL 17 or later'),

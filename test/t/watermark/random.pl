@@ -145,7 +145,7 @@ sub some
 
 @sessions = map { session($databases[ $_ % 2 ]) } 1 .. 10;
 my %watches = map { $_ => session($_) } @databases;
-my $first = $watches{here}->query_safe('SELECT uuidv7_fast_wait()');
+my $first = $watches{here}->query_safe('SELECT uuidv7_fast_wait(0)');
 $ended = 0;
 
 # A transaction that is older than the wrap has ended for the watermark, and not for the
@@ -185,7 +185,7 @@ foreach my $round (1 .. $rounds)
 	}
 	end_prepared($_) foreach keys %prepared;
 	ask($_) foreach @sessions;
-	my $counted = $watches{there}->query_safe('SELECT uuidv7_fast_wait()') - $first;
+	my $counted = $watches{there}->query_safe('SELECT uuidv7_fast_wait(0)') - $first;
 	push @wrong, "$counted ends were counted of $ended" if $counted != $ended;
 }
 my %ids = map { $_ => [ split /\n/, $watches{$_}->query_safe('SELECT id FROM item') ] } @databases;
