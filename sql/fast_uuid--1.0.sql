@@ -99,7 +99,7 @@ COMMENT ON FUNCTION uuidv7_fast_ns(uuid) IS
 -- Order to build on
 
 -- The upper bound of durable order.  pg_upgrade carries it over; a dump does not.  By this
--- increment nextval() cannot move it.
+-- increment nextval() moves none that was set.
 CREATE SEQUENCE fast_uuid_upper_bound INCREMENT BY 9223372036854775807;
 
 REVOKE ALL ON SEQUENCE fast_uuid_upper_bound FROM PUBLIC;

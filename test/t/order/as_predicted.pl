@@ -177,6 +177,8 @@ my @steps = (
 	[ 2, 0, 9, 'SELECT uuidv7_fast_watermark()', undef, sub { watermark($s) } ],
 	[ 1, 0, 9, "SELECT uuidv7_fast_wait(0) - %s", sub { $base }, sub { count_ended($s) } ],
 	[ 3, 0, 9, 'SELECT fast_uuid_reset_ordering()', \&draw_reset, sub { reset_order($s) } ],
+	[ 2, 0, 9, 'SELECT fast_uuid_reset_ordering() FROM (SELECT uuidv7_fast() AS id OFFSET 0) AS one WHERE id IS NOT NULL',
+		\&draw_reset, sub { take($s, 1); reset_order($s) } ],
 	[ 3, 0, 9, q{SELECT uuidv7_fast_watermark() FROM (SELECT uuidv7_fast_watermark() AS w OFFSET 0) AS one,
 		LATERAL (SELECT fast_uuid_reset_ordering() WHERE w IS NOT NULL OFFSET 0) AS two}, \&draw_reset,
 		sub { watermark($s); reset_order($s); watermark($s) } ],
