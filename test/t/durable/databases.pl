@@ -136,7 +136,7 @@ my $missing = qr/ERROR:  (?:55000: )?ordering "durable" requires sequence "fast_
 	my $page = slurp_file($file);
 	write_page($file, substr($page, 0, length($page) - 8) . pack('Q', 0));
 	begin_incarnation($node);
-	refused("SELECT $_", $magic, "a damaged page, $_") foreach 'uuidv7_fast()', 'fast_uuid_reset_ordering()';
+	refused("SELECT $_", $magic, "a damaged page, $_") foreach 'uuidv7_fast()', 'fast_uuid_reset_ordering()', 'name FROM fast_uuid_stats()';
 	end_incarnation($node, 'immediate');
 	write_page($file, $page);
 	begin_incarnation($node);
