@@ -140,9 +140,8 @@ SECTIONS = {
         by_parameter('values per second by sessions', 'values per second')),
     'watermark': (
         'The watermark',
-        'A call of `uuidv7_fast_watermark()` in a PL/pgSQL loop, less one of a C function that does nothing; by the number of '
-        'sessions with a transaction in flight that has generated under instance order. Only the first call of a loop looks at '
-        'them; the others repeat what the snapshot was given.',
+        'A transaction that calls `uuidv7_fast_watermark()`, in a PL/pgSQL loop, less one that calls a C function that does '
+        'nothing; by the number of sessions with a transaction in flight that has generated under instance order.',
         by_parameter('us by transactions in flight', 'us')),
     'missed': (
         'What a reader misses',
