@@ -92,7 +92,7 @@ foreach my $preload ('', 'fast_uuid')
 	}
 	foreach my $function ('fast_uuid_observe', 'fast_uuid_reset_ordering', 'uuidv7_fast_wait', 'uuidv7_fast_watermark')
 	{
-		my $argument = $function =~ /observe/ ? 'uuidv7_fast_min(now())' : '';
+		my $argument = $function =~ /observe/ ? 'uuidv7_fast_min(now())' : $function =~ /wait/ ? '0' : '';
 		$mistaken->query("SELECT mistaken('$function($argument)') $plan");
 		is($mistaken->{error}, "25000 cannot execute $function() in a parallel worker||Mark the calling function PARALLEL RESTRICTED.", "$how, $function() in a worker");
 	}
