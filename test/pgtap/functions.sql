@@ -37,7 +37,8 @@ SELECT throws_ok(call, state, message, call)
     ($$SELECT uuidv7_fast_wait(NULL)$$, '22004', 'argument "seen" must not be null'),
     ($$SELECT uuidv7_fast_wait(0, NULL)$$, '22004', 'argument "timeout" must not be null'),
     ($$SELECT uuidv7_fast_stamp()$$, '39P01', 'function "uuidv7_fast_stamp" was not called by trigger manager'),
-    ($$SELECT fast_uuid_observe('10ffffff-ffff-7fff-bfff-ffffffffffff')$$, '22008', 'time out of range for a generated UUID'),
+    ($$SELECT fast_uuid_observe('10c6f7a0-b327-7fff-bfff-ffffffffffff')$$, '22023', 'UUID is too far ahead of the clock'),
+    ($$SELECT fast_uuid_observe('10c6f7a0-b328-7fff-bfff-ffffffffffff')$$, '22008', 'time out of range for a generated UUID'),
     ($$SELECT fast_uuid_benchmark(0)$$, '22023', 'argument "milliseconds" must be between 1 and 10000'),
     ($$SELECT fast_uuid_benchmark(10001)$$, '22023', 'argument "milliseconds" must be between 1 and 10000'),
     ($$SET fast_uuid.allowed_sources = 'typo'$$, '22023', 'invalid value for parameter "fast_uuid.allowed_sources": "typo"')
