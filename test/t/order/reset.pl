@@ -1,6 +1,6 @@
 # A reset is alone: it is refused while another session has joined the order, in whatever
-# way and database; a call that is refused does not join.  A session that joins at that very moment is forced.pl's; what a reset
-# does is as_predicted.pl's.
+# way and database; a call that is refused does not join.  A session that joins at that
+# very moment is forced.pl's; what a reset does is as_predicted.pl's.
 
 use strict;
 use warnings;
