@@ -1,4 +1,4 @@
-"""Prints mutants of src/ and sql/ in the form of test/mutants/list, without a test, in
+"""Prints mutants of src/ and sql/ one per line as test/mutants/run reads them, in
 the random order of a seed: one of each statement, then another one of each, and so on.
 universalmutator makes them; what it changes is a line, here a whole statement."""
 
