@@ -8,10 +8,7 @@
 #include "compat.h"
 #include "entropy/entropy.h"
 #include "functions/arguments.h"
-#include "mb/pg_wchar.h"
-
-/* An error quotes at most this many bytes of a text. */
-#define QUOTED_LENGTH 100
+#include "utils/builtins.h"
 
 /*
  * Index of the source that an argument names.  Raises an error if there is
@@ -25,17 +22,12 @@ fuuid_source_by_name(Datum argument)
 	int			source = fuuid_entropy_lookup(VARDATA_ANY(name), len);
 
 	if (source < 0)
-	{
-		const char *given = VARDATA_ANY(name);
-		int			quoted = pg_mbcliplen(given, len, QUOTED_LENGTH);
-
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized entropy source \"%.*s%s\"",
-						quoted, given, quoted < len ? "..." : ""),
+				 errmsg("unrecognized entropy source \"%s\"",
+						text_to_cstring(name)),
 				 errhint("The known sources are: %s. To shift the time, cast the argument to type interval.",
 						 fuuid_entropy_names(FUUID_ENTROPY_ALL))));
-	}
 	return source;
 }
 

@@ -9,9 +9,6 @@
 #include "entropy/entropy.h"
 #include "funcapi.h"
 #include "functions/arguments.h"
-#include "nodes/nodeFuncs.h"
-#include "nodes/supportnodes.h"
-#include "optimizer/optimizer.h"
 #include "ordering/ordering.h"
 #include "require_session.h"
 #include "utils/fmgrprotos.h"
@@ -23,7 +20,6 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_from);
 PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set);
-PG_FUNCTION_INFO_V1(uuidv7_fast_set_support);
 
 /*
  * Return the nanosecond of the next UUID in this backend's order, and in
@@ -180,31 +176,4 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 		SRF_RETURN_DONE(context);
 	source = context->user_fctx;
 	SRF_RETURN_NEXT(context, value_now(*source >= 0 ? *source : fuuid_source));
-}
-
-/* Planner support for uuidv7_fast_set: the number of rows, if it is known. */
-Datum
-uuidv7_fast_set_support(PG_FUNCTION_ARGS)
-{
-	Node	   *request = (Node *) PG_GETARG_POINTER(0);
-	Node	   *result = NULL;
-
-	if (IsA(request, SupportRequestRows))
-	{
-		SupportRequestRows *rows = (SupportRequestRows *) request;
-
-		if (is_funcclause(rows->node))
-		{
-			Node	   *arg = linitial(((FuncExpr *) rows->node)->args);
-			Const	   *count;
-
-			count = (Const *) estimate_expression_value(rows->root, arg);
-			if (IsA(count, Const) && !count->constisnull)
-			{
-				rows->rows = Max(DatumGetInt64(count->constvalue), 0);
-				result = request;
-			}
-		}
-	}
-	PG_RETURN_POINTER(result);
 }

@@ -28,16 +28,11 @@ require_trigger_protocol(FunctionCallInfo fcinfo)
 				 errmsg("function \"%s\" was not called by trigger manager",
 						"uuidv7_fast_stamp")));
 	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" must be fired BEFORE ROW",
-						"uuidv7_fast_stamp")));
-	if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event) &&
-		!TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" must be fired for INSERT or UPDATE",
+				 errmsg("function \"%s\" must be fired BEFORE ROW for INSERT or UPDATE",
 						"uuidv7_fast_stamp")));
 	if (trigger->tg_trigger->tgnargs != 1)
 		ereport(ERROR,

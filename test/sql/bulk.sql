@@ -15,16 +15,3 @@ SELECT (SELECT count(*) FROM uuidv7_fast_set(0)) AS none,
           FROM (SELECT generate_series(1, 1000) AS n, uuidv7_fast_set(1000) AS a,
                        uuidv7_fast_set(1000, 'xorshift128+') AS b, uuidv7_fast() AS c) AS made
        ) AS pairs;
-
--- the planner knows the number of rows where the statement tells it
-CREATE FUNCTION pg_temp.planned_rows(command text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-  EXECUTE 'EXPLAIN (FORMAT json) ' || command INTO plan;
-  RETURN plan->0->'Plan'->>'Plan Rows';
-END $$;
-SELECT command, pg_temp.planned_rows(command) AS rows
-  FROM unnest(ARRAY['SELECT * FROM uuidv7_fast_set(12345)', 'SELECT uuidv7_fast_set(6 * 7)',
-                    'SELECT * FROM uuidv7_fast_set(0)', 'SELECT * FROM uuidv7_fast_set(NULL)',
-                    'SELECT * FROM uuidv7_fast_set(-5)',
-                    'SELECT * FROM uuidv7_fast_set((random() * 10)::bigint)']) AS command;
