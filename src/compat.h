@@ -79,6 +79,13 @@
 	LWLockRegisterTranche((lock)->tranche, FUUID_LWLOCK_NAME)
 #endif
 
+/* Before 17 a wait event of ours is "Extension". */
+#if PG_VERSION_NUM >= 170000
+#define FUUID_WAIT_EVENT(name) WaitEventExtensionNew(name)
+#else
+#define FUUID_WAIT_EVENT(name) PG_WAIT_EXTENSION
+#endif
+
 /* A setting that is defined in a parallel operation takes its earlier value. */
 #ifndef GUC_ALLOW_IN_PARALLEL
 #error "fast_uuid needs PostgreSQL 15.9, 16.5, 17.1 or later"

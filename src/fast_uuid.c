@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "ordering/in_flight.h"
 #include "ordering/shared.h"
 #include "settings/settings.h"
 
@@ -17,4 +18,5 @@ _PG_init(void)
 {
 	fuuid_settings_init();
 	fuuid_shared_init();
+	fuuid_in_flight_init();
 }

@@ -75,24 +75,23 @@ interval_of_us(int64 us)
 	return IntervalPGetDatum(interval);
 }
 
-/* Add a row of fast_uuid_stats().  "stats" is NULL where there is no lead. */
+/* Add a row of fast_uuid_stats(), with the leads if there are any. */
 static void
-put_stats(ReturnSetInfo *result, const char *name, const OrderingStats *stats,
-		  int held_back_by, int64 upper_bound_us)
+put_stats(ReturnSetInfo *result, const char *name, bool leads, uint64 last_ns,
+		  uint64 largest_ns, int held_back_by, int64 upper_bound_us)
 {
 	Datum		values[5] = {0};
 	bool		nulls[5] = {false};
 
 	values[0] = CStringGetTextDatum(name);
-	nulls[1] = nulls[2] = stats == NULL;
-	if (stats != NULL)
+	nulls[1] = nulls[2] = !leads;
+	if (leads)
 	{
 		uint64		now_ns = fuuid_clock_read();
-		uint64		lead_ns = Max(stats->last_ns, now_ns) - now_ns;
+		uint64		lead_ns = Max(last_ns, now_ns) - now_ns;
 
 		values[1] = interval_of_us(lead_ns / FUUID_NS_PER_US);
-		values[2] = interval_of_us(Max(stats->largest_clock_lead_ns, lead_ns) /
-								   FUUID_NS_PER_US);
+		values[2] = interval_of_us(Max(largest_ns, lead_ns) / FUUID_NS_PER_US);
 	}
 	nulls[3] = held_back_by == FUUID_HELD_BACK_BY_NONE;
 	values[3] = Int32GetDatum(held_back_by);
@@ -114,27 +113,23 @@ Datum
 fast_uuid_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	OrderingStats stats;
 	int64		upper_bound_us = fuuid_durable_upper_bound();
 	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
 	bool		shared = fuuid_shared_attach();
 
 	InitMaterializedSRF(fcinfo, 0);
-	fuuid_session_stats(&stats);
-	put_stats(result, "session", &stats, FUUID_HELD_BACK_BY_NONE, 0);
+	put_stats(result, "session", true, fuuid_session_last_ns,
+			  fuuid_session_largest_clock_lead_ns, FUUID_HELD_BACK_BY_NONE, 0);
 
-	if (shared)
-	{
-		stats.last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
-		stats.largest_clock_lead_ns =
-			pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
-
-		/* A standby does not hold the locks of prepared transactions. */
-		if (!RecoveryInProgress())
-			(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
-	}
-	put_stats(result, "instance", shared ? &stats : NULL, held_back_by, 0);
-	put_stats(result, "durable", NULL, FUUID_HELD_BACK_BY_NONE, upper_bound_us);
+	/* A standby does not hold the locks of prepared transactions. */
+	if (shared && !RecoveryInProgress())
+		(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
+	put_stats(result, "instance", shared,
+			  shared ? pg_atomic_read_u64(&fuuid_shared->last_ns) : 0,
+			  shared ? pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns) : 0,
+			  held_back_by, 0);
+	put_stats(result, "durable", false, 0, 0, FUUID_HELD_BACK_BY_NONE,
+			  upper_bound_us);
 	return (Datum) 0;
 }
 

@@ -105,15 +105,6 @@ set_covered(const UpperBound *bound, uint64 ns)
 	covered_ns = ns;
 }
 
-static void
-write_upper_bound(UpperBound *bound, uint64 ns)
-{
-	UpperBoundValue value = {ns / FUUID_NS_PER_US, fuuid_shared->incarnation};
-
-	fuuid_upper_bound_write(bound, value);
-	set_covered(bound, value.us * FUUID_NS_PER_US);
-}
-
 /*
  * Must this incarnation of the server begin after an upper bound, because
  * another one has set it, or setval(), as pg_upgrade does?  One that was never
@@ -124,6 +115,17 @@ must_begin_after(UpperBoundValue value)
 {
 	return !FUUID_SAME_INCARNATION(value.incarnation,
 								   fuuid_shared->incarnation);
+}
+
+/* Move the upper bound, which is locked, to a stride beyond last_ns. */
+void
+fuuid_durable_write(UpperBound *bound, uint64 last_ns)
+{
+	UpperBoundValue value = {(last_ns + STRIDE_NS) / FUUID_NS_PER_US,
+	fuuid_shared->incarnation};
+
+	fuuid_upper_bound_write(bound, value);
+	set_covered(bound, value.us * FUUID_NS_PER_US);
 }
 
 /*
@@ -141,13 +143,19 @@ move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 	uint64		bound_ns;
 	bool		begin_after;
 
+	FUUID_TEST_POINT("upper_bound_sought");
+
+	/* Whoever leaves it to another may by now have forgotten covered_ns. */
 	if (!fuuid_upper_bound_lock(&bound, locked, wait))
-		return !wait && last_ns <= covered_ns;	/* it may have been forgotten */
+		return !wait && last_ns <= covered_ns;
 	found = fuuid_upper_bound_read(&bound);
 	bound_ns = ns_of(found);
 	begin_after = must_begin_after(found) && bound_ns >= last_ns;
-	if (!begin_after && found.incarnation != fuuid_shared->incarnation)
-		bound_ns = 0;			/* passed already, or from before a reset */
+
+	/* A reset in this incarnation has given up what was set before it. */
+	if (!must_begin_after(found) &&
+		found.incarnation != fuuid_shared->incarnation)
+		bound_ns = 0;
 
 	/*
 	 * The caller of setval() need not be a superuser, and the whole instance
@@ -171,14 +179,24 @@ move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 		fuuid_upper_bound_unlock(&bound);
 		fuuid_clock_error(0);
 	}
-	if (begin_after)
-		last_ns = fuuid_instance_advance_to(bound_ns);
+
+	/*
+	 * Once the sequence is marked as this incarnation's, other backends do not
+	 * begin after the bound that they find, but at the clock's time.  So the
+	 * order must have passed this bound before.  A last_ns beyond the bound
+	 * does not mean that it has: an observed UUID's is passed later.
+	 */
+	if (must_begin_after(found))
+		last_ns = Max(last_ns, fuuid_instance_advance_to(bound_ns));
 	FUUID_TEST_POINT("upper_bound_read");
+	Assert(!must_begin_after(found) ||
+		   pg_atomic_read_u64(&fuuid_shared->last_ns) >= bound_ns);
 
 	set_covered(&bound, bound_ns);
-	if (begin_after || bound_ns < last_ns + STRIDE_NS / 2)
-		write_upper_bound(&bound, last_ns + STRIDE_NS);
+	if (bound_ns < last_ns + STRIDE_NS / 2)
+		fuuid_durable_write(&bound, last_ns);
 	fuuid_upper_bound_unlock(&bound);
+	FUUID_TEST_POINT("upper_bound_moved");
 	return !begin_after;
 }
 
@@ -205,7 +223,7 @@ wait_for_clock(Oid found)
 		(void) WaitLatch(MyLatch,
 						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 Min(lead_ns, until_ns - now_ns) / FUUID_NS_PER_MS + 1,
-						 PG_WAIT_EXTENSION);
+						 FUUID_WAIT_EVENT("FastUuidUpperBound"));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -279,23 +297,11 @@ fuuid_durable_forget(void)
 	covered_ns = 0;
 }
 
-/*
- * Reset the instance, and return the upper bound to the clock.  Returns what
- * fuuid_instance_reset() does.
- */
-int
-fuuid_durable_reset(StringInfo pids)
+/* Lock the upper bound, for a reset. */
+void
+fuuid_durable_lock(UpperBound *bound)
 {
-	uint64		clock_ns = fuuid_clock_read();	/* can fail: before the reset */
-	UpperBound	bound;
-	int			others;
-
 	do
 		require_durable();
-	while (!fuuid_upper_bound_lock(&bound, sequence, true));
-	others = fuuid_instance_reset(pids);
-	if (others == 0)
-		write_upper_bound(&bound, clock_ns + STRIDE_NS);
-	fuuid_upper_bound_unlock(&bound);
-	return others;
+	while (!fuuid_upper_bound_lock(bound, sequence, true));
 }

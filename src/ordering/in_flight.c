@@ -34,7 +34,9 @@
 
 uint64		fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 bool		fuuid_in_flight_joined = false;
+bool		fuuid_in_flight_generates = false;
 static InFlight *my_element = NULL; /* once it has joined */
+static bool preparing = false;	/* PRE_PREPARE is over, or at work */
 
 /* Keep what the transaction, which is about to be prepared, has published. */
 static void
@@ -43,8 +45,8 @@ keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 	uint64		first_ns = fuuid_in_flight_published_ns;
 	LOCKTAG		tag;
 
-	if (event != XACT_EVENT_PRE_PREPARE ||
-		first_ns == FUUID_NOTHING_PUBLISHED)
+	preparing = event == XACT_EVENT_PRE_PREPARE;
+	if (!preparing || first_ns == FUUID_NOTHING_PUBLISHED)
 		return;
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (first_ns >> 32),
 						 (uint32) first_ns, LOCK_CLASS);
@@ -62,6 +64,8 @@ keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 static void
 clear_published(void)
 {
+	Waiting    *waiting;
+
 	if (fuuid_in_flight_published_ns == FUUID_NOTHING_PUBLISHED)
 		return;
 	FUUID_TEST_POINT("clearing");
@@ -70,11 +74,13 @@ clear_published(void)
 	pg_memory_barrier();
 	pg_atomic_write_u64(&my_element->first_ns, 0);
 	fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
+	FUUID_TEST_POINT("cleared");
 
 	/* In this order: see "Memory order" in shared.h. */
-	pg_atomic_fetch_add_u64(&fuuid_shared->ended, 1);
+	waiting = fuuid_shared_waiting();
+	pg_atomic_fetch_add_u64(&waiting->ended, 1);
 	FUUID_TEST_POINT("waking");
-	ConditionVariableBroadcast(&fuuid_shared->ended_cv);
+	ConditionVariableBroadcast(&waiting->ended_cv);
 }
 
 /*
@@ -99,28 +105,31 @@ static void
 leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
 	clear_published();
+	FUUID_TEST_POINT("leaving");
 
-	/* What this backend has done to shared memory comes before. */
+	/*
+	 * Whoever finds that this backend has left may reset the instance: what it
+	 * did to shared memory must have come before (see reset_shared()).
+	 */
 	pg_memory_barrier();
 	my_element->pid = 0;
 	fuuid_in_flight_joined = false;
+	fuuid_in_flight_generates = false;
 }
 
-/*
- * Join the order of the instance, before this backend does anything in it:
- * until it ends the instance is not reset.  The caller must read the clock
- * after this, because what it showed before a reset does not count.
- *
- * Raises an error if there is no shared memory.
- */
+/* From the library's beginning on: the first UUID may come in a callback. */
 void
-fuuid_in_flight_join(void)
+fuuid_in_flight_init(void)
+{
+	RegisterXactCallback(keep_for_prepared, NULL);
+}
+
+static void
+join(void)
 {
 	static bool registered = false;
 	uint32		number = FUUID_MY_PROC_NUMBER;
 
-	if (likely(fuuid_in_flight_joined))
-		return;
 	FUUID_TEST_POINT("joining");
 	fuuid_shared_require();
 	if (number >= (uint32) MaxBackends)
@@ -128,11 +137,8 @@ fuuid_in_flight_join(void)
 
 	/* After an error, and while the process ends, this can come again. */
 	if (!registered)
-	{
-		RegisterXactCallback(keep_for_prepared, NULL);
 		RegisterResourceReleaseCallback(clear_at_end, NULL);
-		registered = true;
-	}
+	registered = true;
 	before_shmem_exit(leave, 0);
 
 	my_element = &fuuid_shared->in_flight[number];
@@ -140,15 +146,31 @@ fuuid_in_flight_join(void)
 	my_element->pid = MyProcPid;
 	if (fuuid_shared->in_flight_used <= number)
 		fuuid_shared->in_flight_used = number + 1;
-
-	/*
-	 * This backend may have generated under session order while the clock was
-	 * wrong.  That must not come back after the reset that mended it.
-	 */
-	if (FUUID_RESETS(fuuid_shared->incarnation) != 0)
-		fuuid_session_reset();
 	LWLockRelease(&fuuid_shared->lock);
 	fuuid_in_flight_joined = true;
+}
+
+/*
+ * Join the order of the instance, before this backend does anything in it:
+ * until it ends the instance is not reset.  The caller must read the clock
+ * after this, because what it showed before a reset does not count.
+ *
+ * What this backend has generated under session order before a reset, while
+ * the clock was wrong, must not come back.  So it forgets its latest UUID, but
+ * only "to_generate": its order continues where it asks for the watermark.
+ *
+ * Raises an error if there is no shared memory.
+ */
+void
+fuuid_in_flight_join(bool to_generate)
+{
+	if (!fuuid_in_flight_joined)
+		join();
+	if (!to_generate || fuuid_in_flight_generates)
+		return;
+	if (FUUID_RESETS(fuuid_shared->incarnation) != 0)
+		fuuid_session_reset();
+	fuuid_in_flight_generates = true;
 }
 
 /*
@@ -162,10 +184,15 @@ fuuid_in_flight_publish(uint64 first_ns)
 	if (!IsTransactionState())
 		return;
 	my_element->database = MyDatabaseId;
+	FUUID_TEST_POINT("publishing");
 	pg_write_barrier();
 	pg_atomic_write_u64(&my_element->first_ns, first_ns);
 	fuuid_in_flight_published_ns = first_ns;
 	FUUID_TEST_POINT("published");
+
+	/* Here another library generates in a callback that comes after ours. */
+	if (preparing)
+		keep_for_prepared(XACT_EVENT_PRE_PREPARE, NULL);
 }
 
 /*
@@ -183,6 +210,7 @@ first_of_prepared(uint64 first_ns, int *held_back_by)
 		return first_ns;
 	pg_memory_barrier();
 	locks = GetLockStatusData();
+	FUUID_TEST_POINT("locks_read");
 	for (int i = 0; i < locks->nelements; i++)
 	{
 		const LOCKTAG *tag = &locks->locks[i].locktag;
@@ -199,6 +227,8 @@ first_of_prepared(uint64 first_ns, int *held_back_by)
 			*held_back_by = FUUID_HELD_BACK_BY_PREPARED;
 		}
 	}
+	pfree(locks->locks);
+	pfree(locks);
 	if (!found)
 		pg_atomic_write_u64(&fuuid_shared->prepared_ended, prepared);
 	return first_ns;

@@ -11,11 +11,13 @@
 
 #define FUUID_NOTHING_PUBLISHED		PG_UINT64_MAX
 
-/* What this backend has published, and whether it has joined the order. */
+/* What this backend has published; has it joined, and may it generate? */
 extern uint64 fuuid_in_flight_published_ns;
 extern bool fuuid_in_flight_joined;
+extern bool fuuid_in_flight_generates;
 
-extern void fuuid_in_flight_join(void);
+extern void fuuid_in_flight_init(void);
+extern void fuuid_in_flight_join(bool to_generate);
 extern void fuuid_in_flight_publish(uint64 first_ns);
 extern uint64 fuuid_in_flight_first(uint64 none_ns, int *held_back_by);
 

@@ -11,7 +11,6 @@
 #include "ordering/in_flight.h"
 #include "ordering/ordering.h"
 #include "ordering/shared.h"
-#include "ordering/watermark.h"
 #include "test_point.h"
 
 /*
@@ -53,9 +52,9 @@ fuuid_instance_reserve(uint64 clock_ns, uint32 *count)
 	uint64		seen;
 	uint64		last;
 
-	if (unlikely(!fuuid_in_flight_joined))
+	if (unlikely(!fuuid_in_flight_generates))
 	{
-		fuuid_in_flight_join();
+		fuuid_in_flight_join(true);
 		clock_ns = fuuid_clock_read();
 	}
 
@@ -102,40 +101,4 @@ fuuid_instance_advance_to(uint64 ns)
 		if (pg_atomic_compare_exchange_u64(&fuuid_shared->last_ns, &seen, ns))
 			return ns;
 	return seen;
-}
-
-/*
- * Forget the latest UUID of the instance, unless other backends have joined
- * its order: then only append their process IDs to *pids, and return their
- * number.  Nobody joins meanwhile, so no call at work has to know of resets.
- */
-int
-fuuid_instance_reset(StringInfo pids)
-{
-	int			others = 0;
-
-	Assert(fuuid_in_flight_joined &&
-		   fuuid_in_flight_published_ns == FUUID_NOTHING_PUBLISHED);
-	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
-	for (uint32 i = 0; i < fuuid_shared->in_flight_used; i++)
-	{
-		int			pid = fuuid_shared->in_flight[i].pid;
-
-		if (pid != 0 && pid != MyProcPid)
-			appendStringInfo(pids, "%s%d", others++ > 0 ? ", " : "", pid);
-	}
-
-	FUUID_TEST_POINT("resetting");
-
-	/* What those that have left did to shared memory comes before. */
-	pg_memory_barrier();
-	if (others == 0)
-	{
-		fuuid_shared->incarnation++;
-		fuuid_watermark_forget();
-		pg_atomic_write_u64(&fuuid_shared->last_ns, 0);
-		pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, 0);
-	}
-	LWLockRelease(&fuuid_shared->lock);
-	return others;
 }

@@ -1,13 +1,17 @@
 /*
  * ordering.c
- *	  Which order is in force, and the ways to the wider ones.
+ *	  Which order is in force; moving it forward, and back to the clock.
  */
 #include "postgres.h"
 
 #include "clock.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "ordering/in_flight.h"
 #include "ordering/ordering.h"
+#include "ordering/shared.h"
+#include "ordering/watermark.h"
+#include "test_point.h"
 
 int			fuuid_ordering_scope = FUUID_ORDERING_SESSION;
 
@@ -29,7 +33,7 @@ fuuid_ordering_advance_past(uint64 ns)
 	uint64		lead;
 
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
-		fuuid_in_flight_join();
+		fuuid_in_flight_join(true);
 	clock_ns = fuuid_clock_read();
 	lead = Max(ns, clock_ns) - clock_ns;
 	if (lead >= FUUID_SMALL_LEAD_NS && lead > limit)
@@ -47,17 +51,59 @@ fuuid_ordering_advance_past(uint64 ns)
 }
 
 /*
- * Forget the latest UUID of the instance, for all.  Raises an error, and
- * leaves the order as it is, if this transaction has UUIDs of it, or if
- * another backend has joined it.
+ * Forget the latest UUID of the instance, unless other backends have joined
+ * its order: then only append their process IDs to *pids, and return their
+ * number.  Nobody joins meanwhile, so no call at work has to know of resets.
+ */
+static int
+reset_shared(StringInfo pids)
+{
+	int			others = 0;
+
+	Assert(fuuid_in_flight_joined &&
+		   fuuid_in_flight_published_ns == FUUID_NOTHING_PUBLISHED);
+	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
+	for (uint32 i = 0; i < fuuid_shared->in_flight_used; i++)
+	{
+		int			pid = fuuid_shared->in_flight[i].pid;
+
+		if (pid != 0 && pid != MyProcPid)
+			appendStringInfo(pids, "%s%d", others++ > 0 ? ", " : "", pid);
+	}
+	FUUID_TEST_POINT("resetting");
+
+	/*
+	 * A backend that has left did so without the lock.  Its last exchange of
+	 * last_ns must not come after ours: see leave() in in_flight.c.
+	 */
+	pg_memory_barrier();
+	if (others == 0)
+	{
+		fuuid_shared->incarnation++;
+		fuuid_watermark_forget();
+		fuuid_durable_forget();
+		pg_atomic_write_u64(&fuuid_shared->last_ns, 0);
+		pg_atomic_write_u64(&fuuid_shared->largest_clock_lead_ns, 0);
+	}
+	LWLockRelease(&fuuid_shared->lock);
+	return others;
+}
+
+/*
+ * Forget the latest UUID of the instance, for all, and under durable order
+ * return the upper bound to the clock: in one step for others, who need the
+ * sequence's page before they generate.  Raises an error, and leaves the order
+ * as it is, if this transaction has UUIDs of it, or if another backend has
+ * joined it.
  */
 static void
-reset_instance(void)
+reset_instance(bool durable)
 {
 	StringInfoData pids;
+	UpperBound	bound;
 	int			others;
 
-	fuuid_in_flight_join();
+	fuuid_in_flight_join(true);
 	if (fuuid_in_flight_published_ns != FUUID_NOTHING_PUBLISHED)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
@@ -67,14 +113,16 @@ reset_instance(void)
 	initStringInfo(&pids);
 	for (int tries = 1;; tries++)
 	{
-		resetStringInfo(&pids);
-		if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
-			others = fuuid_durable_reset(&pids);
-		else
-		{
-			others = fuuid_instance_reset(&pids);
-			fuuid_durable_forget();
-		}
+		uint64		clock_ns = durable ? fuuid_clock_read() : 0;
+
+		if (durable)
+			fuuid_durable_lock(&bound);
+		others = reset_shared(&pids);
+		FUUID_TEST_POINT("reset");
+		if (durable && others == 0)
+			fuuid_durable_write(&bound, clock_ns);
+		if (durable)
+			fuuid_upper_bound_unlock(&bound);
 		if (others == 0)
 			return;
 
@@ -87,6 +135,7 @@ reset_instance(void)
 									  "%d other sessions have generated, observed or waited for UUIDs in it, or asked for the watermark: process IDs %s.",
 									  others, others, pids.data),
 					 errhint("End these sessions first.")));
+		resetStringInfo(&pids);
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(100 * 1000L);
 	}
@@ -100,6 +149,6 @@ void
 fuuid_ordering_reset(void)
 {
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
-		reset_instance();
+		reset_instance(fuuid_ordering_scope == FUUID_ORDERING_DURABLE);
 	fuuid_session_reset();
 }

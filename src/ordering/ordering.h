@@ -5,8 +5,8 @@
 #ifndef FUUID_ORDERING_H
 #define FUUID_ORDERING_H
 
-#include "lib/stringinfo.h"
 #include "ordering/session.h"
+#include "ordering/upper_bound.h"
 
 /* Scopes of the order, as in fast_uuid.ordering, from narrow to wide. */
 typedef enum OrderingScope
@@ -24,13 +24,13 @@ extern void fuuid_ordering_reset(void);
 
 extern uint64 fuuid_instance_reserve(uint64 clock_ns, uint32 *count);
 extern uint64 fuuid_instance_advance_to(uint64 ns);
-extern int	fuuid_instance_reset(StringInfo pids);
 
 extern uint64 fuuid_durable_reserve(uint64 clock_ns, uint32 *count);
 extern void fuuid_durable_cover(uint64 last_ns);
 extern int64 fuuid_durable_upper_bound(void);
 extern void fuuid_durable_forget(void);
-extern int	fuuid_durable_reset(StringInfo pids);
+extern void fuuid_durable_lock(UpperBound *bound);
+extern void fuuid_durable_write(UpperBound *bound, uint64 last_ns);
 
 /*
  * Return the nanosecond of the next UUID, and reserve *count nanoseconds from

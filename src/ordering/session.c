@@ -8,16 +8,16 @@
 #include "ordering/session.h"
 
 uint64		fuuid_session_last_ns = 0;
-
-static uint64 largest_clock_lead_ns = 0;
+uint64		fuuid_session_largest_clock_lead_ns = 0;
 
 /* Note how far the latest UUID is ahead of this reading of the clock. */
 void
 fuuid_session_note_lead(uint64 clock_ns)
 {
 	if (fuuid_session_last_ns > clock_ns)
-		largest_clock_lead_ns = Max(largest_clock_lead_ns,
-									fuuid_session_last_ns - clock_ns);
+		fuuid_session_largest_clock_lead_ns =
+			Max(fuuid_session_largest_clock_lead_ns,
+				fuuid_session_last_ns - clock_ns);
 }
 
 /*
@@ -32,13 +32,6 @@ fuuid_session_advance_past_last(uint64 clock_ns)
 	return ++fuuid_session_last_ns;
 }
 
-void
-fuuid_session_stats(OrderingStats *stats)
-{
-	stats->last_ns = fuuid_session_last_ns;
-	stats->largest_clock_lead_ns = largest_clock_lead_ns;
-}
-
 /*
  * Forget the latest UUID: the next one takes the clock's time, whatever it is.
  */
@@ -46,5 +39,5 @@ void
 fuuid_session_reset(void)
 {
 	fuuid_session_last_ns = 0;
-	largest_clock_lead_ns = 0;
+	fuuid_session_largest_clock_lead_ns = 0;
 }

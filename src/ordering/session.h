@@ -7,22 +7,17 @@
 
 #include "common/uuid_layout.h"
 
-/* The statistics of one scope, for fast_uuid_stats(). */
-typedef struct OrderingStats
-{
-	uint64		last_ns;		/* of the latest UUID; 0: none */
-	uint64		largest_clock_lead_ns;	/* found by a call since a reset */
-} OrderingStats;
-
 /*
  * Nanosecond (since 1970-01-01 UTC) of the latest UUID that this backend has
  * generated or observed, under any order; 0: none since a reset.
  */
 extern uint64 fuuid_session_last_ns;
 
+/* How far that was ahead of the clock, as far as a call found since a reset. */
+extern uint64 fuuid_session_largest_clock_lead_ns;
+
 extern uint64 fuuid_session_advance_past_last(uint64 clock_ns);
 extern void fuuid_session_note_lead(uint64 clock_ns);
-extern void fuuid_session_stats(OrderingStats *stats);
 extern void fuuid_session_reset(void);
 
 /* fuuid_ordering_reserve() in the order of this backend alone. */

@@ -16,6 +16,12 @@
 
 SharedOrdering *fuuid_shared = NULL;
 
+Waiting *
+fuuid_shared_waiting(void)
+{
+	return &fuuid_shared->waiting[MyDatabaseId % FUUID_WAITING];
+}
+
 /* The transactions that were running for the watermark at this index. */
 TransactionId *
 fuuid_shared_running(uint32 watermark)
@@ -39,16 +45,21 @@ static void
 init_segment(FUUID_SEGMENT_INIT_ARGS)
 {
 	SharedOrdering *ordering = segment;
-	int64		number = random_number();
 
 	memset(ordering, 0, FUUID_SHARED_SIZE);
 	pg_atomic_init_u64(&ordering->last_ns, 0);
+	for (int i = 0; i < FUUID_WAITING; i++)
+	{
+		Waiting    *waiting = &ordering->waiting[i];
 
-	/* Far below 2^53, up to which JSON and JavaScript have exact numbers. */
-	pg_atomic_init_u64(&ordering->ended, number >> 11);
-	ConditionVariableInit(&ordering->ended_cv);
+		/* Far below 2^53, up to which JSON and JavaScript are exact. */
+		pg_atomic_init_u64(&waiting->ended, random_number() >> 11);
+		ConditionVariableInit(&waiting->ended_cv);
+		pg_atomic_init_u64(&waiting->due_us, 0);
+	}
 	FUUID_INIT_LWLOCK(&ordering->lock);
-	ordering->incarnation = number - FUUID_RESETS(number);
+	ordering->incarnation = random_number();
+	ordering->incarnation -= FUUID_RESETS(ordering->incarnation);
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 
 	/* Prepared transactions of an earlier incarnation may be left. */

@@ -60,6 +60,23 @@ typedef union InFlight
 } InFlight;
 
 /*
+ * Those of a database who wait for the end of a transaction with UUIDs, in
+ * cache lines of their own, so that they cost other databases nothing.
+ */
+#define FUUID_WAITING	16
+
+typedef union Waiting
+{
+	struct
+	{
+		pg_atomic_uint64 ended; /* transactions, from a random number on */
+		ConditionVariable ended_cv; /* for the next one */
+		pg_atomic_uint64 due_us;	/* see uuidv7_fast_wait() */
+	};
+	char		pad[PG_CACHE_LINE_SIZE];
+} Waiting;
+
+/*
  * An "incarnation" of the server lasts as long as this memory: until a
  * restart, or a crash of a process.  Its number is random, at least 2^32, and
  * in its lowest bits counts the resets.
@@ -79,19 +96,8 @@ typedef struct SharedOrdering
 		char		pad[PG_CACHE_LINE_SIZE];
 	};
 
-	/*
-	 * Number of transactions with UUIDs that have ended, from a random number
-	 * on, and those who wait for the next one.  In cache lines of their own.
-	 */
-	union
-	{
-		struct
-		{
-			pg_atomic_uint64 ended;
-			ConditionVariable ended_cv;
-		};
-		char		ended_pad[PG_CACHE_LINE_SIZE];
-	};
+	/* One for each database, up to so many; others share them. */
+	Waiting		waiting[FUUID_WAITING];
 
 	/* Protects the watermarks, and incarnation; whoever joins takes it. */
 	LWLock		lock;
@@ -108,8 +114,12 @@ typedef struct SharedOrdering
 	WatermarkHistory watermarks;
 
 	/* One per process but the auxiliary ones, which run no transaction. */
-	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER];
+	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER]
+				pg_attribute_aligned(PG_CACHE_LINE_SIZE);
 } SharedOrdering;
+
+StaticAssertDecl(offsetof(SharedOrdering, in_flight) % PG_CACHE_LINE_SIZE == 0,
+				 "each element must have a cache line of its own");
 
 /*
  * After in_flight, each watermark has room for the transactions that were
@@ -127,6 +137,7 @@ extern SharedOrdering *fuuid_shared;
 extern void fuuid_shared_init(void);
 extern bool fuuid_shared_attach(void);
 extern void fuuid_shared_require(void);
+extern Waiting *fuuid_shared_waiting(void);
 extern TransactionId *fuuid_shared_running(uint32 watermark);
 
 #endif							/* FUUID_SHARED_H */

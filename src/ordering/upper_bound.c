@@ -52,16 +52,22 @@ fuuid_upper_bound_find(void)
 	return sequence;
 }
 
+/*
+ * Unless the page is a sequence's, release it and raise an error: the message
+ * may be sent to a client that does not read it, while others need the page.
+ */
 static void
-require_sequence_page(Buffer buffer)
+require_sequence_page(Buffer locked)
 {
-	Page		page = BufferGetPage(buffer);
+	Page		page = BufferGetPage(locked);
 
-	if (PageGetSpecialSize(page) != MAXALIGN(sizeof(uint32)) ||
-		*(uint32 *) PageGetSpecialPointer(page) != SEQUENCE_MAGIC)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("bad magic number in sequence \"%s\"", FUUID_UPPER_BOUND_NAME)));
+	if (PageGetSpecialSize(page) == MAXALIGN(sizeof(uint32)) &&
+		*(uint32 *) PageGetSpecialPointer(page) == SEQUENCE_MAGIC)
+		return;
+	UnlockReleaseBuffer(locked);
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("bad magic number in sequence \"%s\"", FUUID_UPPER_BOUND_NAME)));
 }
 
 /* The only tuple of a sequence, in its page. */

@@ -25,6 +25,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+/* How long a watermark is kept at least, unless 100 databases have some. */
+#define LASTING_US	UINT64CONST(128000)
+
 /*
  * Is a watermark right for a snapshot?  It is if the snapshot knows of the end
  * of each transaction that had ended for the watermark's own snapshot, that
@@ -46,65 +49,53 @@ is_right_for(const Watermark *watermark, const TransactionId *running,
 }
 
 /*
- * Describe in a watermark the snapshot that was taken after it.  Returns the
- * transactions that were running, sorted, palloc'd.  This backend's own is
- * among them, because for other backends it is running.
- */
-static TransactionId *
-describe_snapshot(Watermark *watermark, Snapshot taken)
-{
-	TransactionId *running = palloc((taken->xcnt + 1) * sizeof(TransactionId));
-	TransactionId own = GetTopTransactionIdIfAny();
-
-	watermark->database = MyDatabaseId;
-	watermark->newest = true;
-	watermark->xmax = taken->xmax;
-	watermark->xcnt = taken->xcnt;
-	if (taken->xcnt > 0)
-		memcpy(running, taken->xip, taken->xcnt * sizeof(TransactionId));
-	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, taken->xmax))
-		running[watermark->xcnt++] = own;
-	qsort(running, watermark->xcnt, sizeof(TransactionId), xidComparator);
-	return running;
-}
-
-/*
- * Keep a watermark in the place of the oldest that is not the newest of its
- * database: a reader that seldom asks must find one of its database, however
- * often others ask.  If the last one has the same snapshot, keep the greater
- * of the two in its place.
+ * Keep a watermark.  A statement must find one that is older than its snapshot,
+ * also one that was taken LASTING_US ago, however often others ask.  So a
+ * database takes another place only from time to time, the more databases ask
+ * the more seldom, and otherwise replaces its newest watermark.
+ *
+ * The place is that of the oldest which is not the newest of its database: a
+ * reader that seldom asks must find one of its own.
  */
 static void
 keep_watermark(WatermarkHistory *history, const Watermark *watermark,
 			   const TransactionId *running)
 {
-	Size		running_size = watermark->xcnt * sizeof(TransactionId);
-	Watermark  *last = &history->kept[history->last];
 	Watermark  *place = &history->kept[0];
+	Watermark  *newest = NULL;
+	int			asking = 1;		/* databases, with this one */
+	int			usable = FUUID_WATERMARKS;
+	uint64		since_us = watermark->since_us;
 
 	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
 	Assert(watermark->xcnt <= FUUID_MAX_RUNNING);
-	if (last->ns != 0 && last->database == watermark->database &&
-		last->xmax == watermark->xmax && last->xcnt == watermark->xcnt &&
-		memcmp(fuuid_shared_running(history->last), running, running_size) == 0)
-	{
-		last->ns = Max(last->ns, watermark->ns);
-		return;
-	}
 	for (int i = 0; i < FUUID_WATERMARKS; i++)
 	{
 		Watermark  *other = &history->kept[i];
 
-		if (other->database == watermark->database)
-			other->newest = false;
+		if (other->newest && other->database == watermark->database)
+			newest = other;
+		else if (other->newest && other->since_us + LASTING_US > since_us)
+			asking++;
+		else if (other->newest)
+			usable--;
 		if (other->newest == place->newest ?
-			other->number < place->number : place->newest)
+			other->since_us < place->since_us : place->newest)
 			place = other;
 	}
+	if (newest != NULL &&
+		newest->since_us + LASTING_US * asking / usable > since_us)
+	{
+		place = newest;
+		since_us = newest->since_us;
+	}
+	else if (newest != NULL)
+		newest->newest = false;
 	*place = *watermark;
-	place->number = ++history->added;
+	place->since_us = since_us;
 	history->last = place - history->kept;
-	memcpy(fuuid_shared_running(history->last), running, running_size);
+	memcpy(fuuid_shared_running(history->last), running,
+		   watermark->xcnt * sizeof(TransactionId));
 }
 
 /*
@@ -131,50 +122,83 @@ find_watermark(const WatermarkHistory *history, Snapshot snapshot,
 /*
  * Compute a watermark: a nanosecond below which no transaction of this
  * database can generate any more, and all that have generated had ended when
- * the snapshot was taken that is returned, in static memory.  It follows the
- * clock unless a transaction holds it back.
+ * the snapshot of the watermark was taken.  It follows the clock unless a
+ * transaction holds it back.  Returns the transactions that were running for
+ * the snapshot, sorted, palloc'd; this backend's own is among them, because for
+ * other backends it is running.
  *
  * last_ns is read before the transactions, because those of later UUIDs need
  * not be found.  The snapshot is taken after them, because it must know of all
  * that were found to have ended.
  */
-static Snapshot
-compute_watermark(uint64 *ns)
+static TransactionId *
+compute_watermark(Watermark *watermark)
 {
 	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
+	TransactionId own = GetTopTransactionIdIfAny();
+	TransactionId *running;
 	int			held_back_by;
 	uint64		last_ns;
 
 	last_ns = fuuid_instance_advance_to(fuuid_clock_read());
 	FUUID_TEST_POINT("watermark");
-	*ns = fuuid_in_flight_first(last_ns + 1, &held_back_by);
+	watermark->ns = fuuid_in_flight_first(last_ns + 1, &held_back_by);
 
 	/* The server allocates both arrays if xip is missing; subxip may fail. */
 	if (now.subxip == NULL)
 		now.xip = NULL;
-	return GetSnapshotData(&now);
+	(void) GetSnapshotData(&now);
+	FUUID_TEST_POINT("watermark_computed");
+
+	watermark->since_us = fuuid_clock_monotonic_ns() / FUUID_NS_PER_US;
+	watermark->database = MyDatabaseId;
+	watermark->newest = true;
+	watermark->xmax = now.xmax;
+	watermark->xcnt = now.xcnt;
+	running = palloc((now.xcnt + 1) * sizeof(TransactionId));
+	memcpy(running, now.xip, now.xcnt * sizeof(TransactionId));
+	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, now.xmax))
+		running[watermark->xcnt++] = own;
+	qsort(running, watermark->xcnt, sizeof(TransactionId), xidComparator);
+	return running;
 }
+
+/*
+ * The watermark of this backend's latest wait.  In shared memory another one
+ * may replace it that is not right for the statement after the wait.
+ */
+static Watermark prepared = {0};
+static TransactionId *prepared_running = NULL;
 
 /*
  * Compute a watermark, and keep it.  If a snapshot is given, return the
  * greatest that is right for it, or 0, which no UUID is below, if none is.
+ * Otherwise it is for the snapshots that are taken later.
  */
 static uint64
 find_or_compute(Snapshot snapshot)
 {
 	WatermarkHistory *history = &fuuid_shared->watermarks;
-	Watermark	computed = {0};
-	Snapshot	taken = compute_watermark(&computed.ns);
-	TransactionId *running = describe_snapshot(&computed, taken);
-	bool		right = snapshot != NULL &&
-		is_right_for(&computed, running, snapshot);
+	Watermark	computed;
+	TransactionId *running = compute_watermark(&computed);
 	uint64		found_ns = 0;
 
+	if (snapshot == NULL)
+	{
+		prepared = computed;
+		memcpy(prepared_running, running,
+			   computed.xcnt * sizeof(TransactionId));
+	}
+	else if (is_right_for(&computed, running, snapshot))
+		found_ns = computed.ns;
+	else if (prepared.ns != 0 &&
+			 is_right_for(&prepared, prepared_running, snapshot))
+		found_ns = prepared.ns;
 	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
 
-	/* Before the oldest one is replaced. */
+	/* Before one is replaced. */
 	if (snapshot != NULL)
-		found_ns = find_watermark(history, snapshot, right ? computed.ns : 0);
+		found_ns = find_watermark(history, snapshot, found_ns);
 	keep_watermark(history, &computed, running);
 	LWLockRelease(&fuuid_shared->lock);
 	pfree(running);
@@ -226,9 +250,11 @@ find_given(Snapshot snapshot)
 		Given	   *given = slist_container(Given, node, i.cur);
 		bool		is_here = given->snapshot == snapshot;
 
+		/* Without any, snapshot->xip can be NULL. */
 		if (given->xmax == snapshot->xmax && given->xcnt == snapshot->xcnt &&
-			memcmp(given->xip, snapshot->xip,
-				   given->xcnt * sizeof(TransactionId)) == 0)
+			(given->xcnt == 0 ||
+			 memcmp(given->xip, snapshot->xip,
+					given->xcnt * sizeof(TransactionId)) == 0))
 		{
 			found = given;
 			if (is_here)
@@ -289,6 +315,9 @@ fuuid_watermark_is_given(void)
 void
 fuuid_watermark_prepare(void)
 {
+	if (prepared_running == NULL)
+		prepared_running = MemoryContextAlloc(TopMemoryContext,
+											  FUUID_MAX_RUNNING * sizeof(TransactionId));
 	(void) find_or_compute(NULL);
 }
 
@@ -298,5 +327,6 @@ fuuid_watermark_forget(void)
 {
 	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
 	memset(&fuuid_shared->watermarks, 0, sizeof(WatermarkHistory));
+	prepared.ns = 0;
 	slist_init(&given_list);
 }

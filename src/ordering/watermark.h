@@ -11,7 +11,7 @@
 typedef struct Watermark
 {
 	uint64		ns;				/* 0: none */
-	uint64		number;			/* ascends in the order of addition */
+	uint64		since_us;		/* when its place was taken, monotonic clock */
 	Oid			database;
 	bool		newest;			/* is it the newest one of its database? */
 	TransactionId xmax;
@@ -23,8 +23,7 @@ typedef struct Watermark
 
 typedef struct WatermarkHistory
 {
-	uint32		last;			/* index of the one that was added last */
-	uint64		added;			/* number of watermarks added so far */
+	uint32		last;			/* index of the one that was kept last */
 	Watermark	kept[FUUID_WATERMARKS];
 } WatermarkHistory;
 

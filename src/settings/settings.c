@@ -154,17 +154,14 @@ define_source_settings(const char *all_sources)
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Sets the entropy sources that may be used.",
 							   "A list of names. Any other source is refused, whether \"fast_uuid.source\" or an argument names it. This does not change \"fast_uuid.source\"; set that to an allowed source.",
-							   &allowed_text,
-							   all_sources,
-							   PGC_SUSET,
-							   GUC_LIST_INPUT | GUC_ALLOW_IN_PARALLEL,
+							   &allowed_text, all_sources,
+							   PGC_SUSET, GUC_LIST_INPUT | GUC_ALLOW_IN_PARALLEL,
 							   allowed_check, allowed_assign, NULL);
 
 	DefineCustomEnumVariable("fast_uuid.source",
 							 "Sets the entropy source of generated UUIDs.",
 							 "\"openssl\", \"getrandom\" and \"urandom\" are cryptographically strong. \"xorshift128+\" is not: anyone who has seen a few values can compute the rest.",
-							 &fuuid_source,
-							 fuuid_entropy_default(),
+							 &fuuid_source, fuuid_entropy_default(),
 							 source_options(),
 							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
 							 NULL, NULL, NULL);
@@ -172,8 +169,7 @@ define_source_settings(const char *all_sources)
 	DefineCustomStringVariable("fast_uuid.seed",
 							   "Sets the 64-bit seed of \"xorshift128+\".",
 							   "For reproducible test data. Anyone who knows the seed knows the random bits, and two sessions with the same seed draw the same bits. A seed is accepted only from SET, not from a file, a database or a role. If it is empty, the generator is seeded from strong entropy.",
-							   &seed_text,
-							   "",
+							   &seed_text, "",
 							   PGC_SUSET,
 							   GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE |
 							   GUC_ALLOW_IN_PARALLEL,
@@ -194,8 +190,7 @@ define_buffer_settings(void)
 	DefineCustomBoolVariable("fast_uuid.vdso",
 							 "Enables calling getrandom through the kernel's vDSO.",
 							 "If this is off, or the kernel does not offer it there, \"getrandom\" makes a system call for every fetch.",
-							 &fuuid_vdso,
-							 true,
+							 &fuuid_vdso, true,
 							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
 							 NULL, vdso_assign, NULL);
 }
@@ -206,8 +201,7 @@ define_ordering_settings(void)
 	DefineCustomEnumVariable("fast_uuid.required_ordering",
 							 "Sets the minimum order of generated UUIDs.",
 							 "The stronger of this and \"fast_uuid.ordering\" is in force. From the weakest to the strongest, the values are \"session\", \"instance\" and \"durable\".",
-							 &required_ordering,
-							 FUUID_ORDERING_SESSION,
+							 &required_ordering, FUUID_ORDERING_SESSION,
 							 ordering_options,
 							 PGC_SUSET, GUC_ALLOW_IN_PARALLEL,
 							 NULL, required_ordering_assign, NULL);
@@ -215,8 +209,7 @@ define_ordering_settings(void)
 	DefineCustomEnumVariable("fast_uuid.ordering",
 							 "Sets the scope within which generated UUIDs are monotonic.",
 							 "\"session\": the UUIDs of this session. \"instance\": those of all sessions under \"instance\" or \"durable\"; before PostgreSQL 17 this requires fast_uuid in \"shared_preload_libraries\". \"durable\": in each database, also across restarts, crashes and failovers; this requires PostgreSQL 17 or later.",
-							 &ordering,
-							 FUUID_ORDERING_SESSION,
+							 &ordering, FUUID_ORDERING_SESSION,
 							 ordering_options,
 							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
 							 NULL, ordering_assign, NULL);
@@ -224,8 +217,7 @@ define_ordering_settings(void)
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
 							"Sets how far the time in new UUIDs may be ahead of the clock.",
 							"After a backward step, new UUIDs continue from the latest one. An error is raised if they would be ahead of the clock by more than this, and by at least a millisecond. The same limit applies to fast_uuid_observe(). -1 disables the limit, except for fast_uuid_observe(), where it means one second.",
-							&fuuid_max_clock_lead,
-							-1, -1, INT_MAX,
+							&fuuid_max_clock_lead, -1, -1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS | GUC_ALLOW_IN_PARALLEL,
 							NULL, NULL, NULL);
 }

@@ -49,7 +49,7 @@ my $waiting = sub {
 		{
 			$sessions[$n]->send($generate);
 			$node->poll_query_until('postgres',
-				"SELECT wait_event = 'Extension' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pids[$n]");
+				"SELECT wait_event = 'FastUuidUpperBound' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pids[$n]");
 		}
 		my ($session, $pid) = ($sessions[-1], $pids[-1]);
 		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $cancel;
@@ -82,7 +82,7 @@ $node->safe_psql('postgres', "SELECT setval('fast_uuid_upper_bound', $now / 1000
 my @sessions = map { RawSession->start($node) } 1, 2;
 $sessions[0]->send($generate);
 $sessions[1]->send('SELECT max(id::text) FROM uuidv7_fast_set(3) AS id');
-my $wait = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'Extension'";
+my $wait = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'FastUuidUpperBound'";
 wait_until('both wait, or have an answer',
 	sub { $node->safe_psql('postgres', $wait) == 2 || grep { $_->has_answer } @sessions });
 is($node->safe_psql('postgres', $wait), '2', 'an upper bound is two seconds ahead: both sessions wait');

@@ -3,7 +3,7 @@
 # The watermark is held back by the transaction that it should be.  Below each that a
 # statement was given are only rows that the statement saw, as the end shows; above one that
 # a transaction asks for first is no row that it could have been given.
-# uuidv7_fast_wait() counts each transaction with ids once.  Transaction ids wrap around.
+# uuidv7_fast_wait() counts each transaction with ids once, in its database.  Transaction ids wrap around.
 #
 #   WATERMARK_SEED=n    the statements of an earlier run again (it printed its seed)
 
@@ -52,7 +52,7 @@ append_to_file($segment, "\0" x 262144);
 $node->start;
 
 my ($insert, $noise) = ('INSERT INTO item DEFAULT VALUES RETURNING id', 'INSERT INTO noise DEFAULT VALUES');
-my (@sessions, %polls, %prepared, @published, $ended, $number, @wrong);
+my (@sessions, %polls, %prepared, @published, %ended, $number, @wrong);
 
 sub session
 {
@@ -68,7 +68,7 @@ sub generate
 {
 	my ($session, $sql) = @_;
 	my $id = $session->query_safe($sql);
-	$ended++ unless $session->{open};
+	$ended{ $session->{database} }++ unless $session->{open};
 	push @published, [ $session->{database}, $session->{pid}, $id ] if $session->{open} && !$session->{published}++;
 	return;
 }
@@ -76,7 +76,7 @@ sub generate
 sub ends
 {
 	my ($session) = @_;
-	$ended++ if $session->{published};
+	$ended{ $session->{database} }++ if $session->{published};
 	@published = grep { $_->[1] ne $session->{pid} } @published;
 	delete @$session{ 'open', 'published', 'asked' };
 	return;
@@ -145,8 +145,8 @@ sub some
 
 @sessions = map { session($databases[ $_ % 2 ]) } 1 .. 10;
 my %watches = map { $_ => session($_) } @databases;
-my $first = $watches{here}->query_safe('SELECT uuidv7_fast_wait(0)');
-$ended = 0;
+my %first = map { $_ => $watches{$_}->query_safe('SELECT uuidv7_fast_wait(0)') } @databases;
+%ended = map { $_ => 0 } @databases;
 
 # A transaction that is older than the wrap has ended for the watermark, and not for the
 # snapshot of a reader; an earlier snapshot knows of neither.
@@ -185,8 +185,11 @@ foreach my $round (1 .. $rounds)
 	}
 	end_prepared($_) foreach keys %prepared;
 	ask($_) foreach @sessions;
-	my $counted = $watches{there}->query_safe('SELECT uuidv7_fast_wait(0)') - $first;
-	push @wrong, "$counted ends were counted of $ended" if $counted != $ended;
+	foreach my $database (@databases)
+	{
+		my $counted = $watches{$database}->query_safe('SELECT uuidv7_fast_wait(0)') - $first{$database};
+		push @wrong, "$database: $counted ends were counted of $ended{$database}" if $counted != $ended{$database};
+	}
 }
 my %ids = map { $_ => [ split /\n/, $watches{$_}->query_safe('SELECT id FROM item') ] } @databases;
 foreach my $database (@databases)
