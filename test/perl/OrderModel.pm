@@ -12,7 +12,7 @@ use Exporter qw(import);
 
 our @EXPORT = qw(%clock uuid begin_server begin_session end_session statement set begin release
   roll_back_to roll_back commit prepare is_prepared finish take take_array in_order observe
-  set_bound would_wait may_reset reset_order watermark count_ended stats);
+  set_bound may_reset reset_order watermark count_ended stats);
 
 use constant { MS => 1_000_000, SECOND => 1_000_000_000, CHUNK => 256 };
 
@@ -23,6 +23,9 @@ our %clock = (ns => 0, move => 0);
 # have ended, those that had a number, the sessions; and what outlives it.
 my ($last, $largest, $ended, $completed, @sessions);
 my ($incarnation, $resets, %bound, %prepared) = (0, 0);
+
+# Does the statement at hand wait for the clock?
+my $waits;
 
 my @scopes = ('session', 'instance', 'durable');
 
@@ -171,12 +174,24 @@ sub finish
 }
 
 # statement(SESSION, \&gives): the rows of what a statement gives, or its error, "SQLSTATE
-# message|detail", after which the transaction is what an error leaves of it.
+# message|detail", after which the transaction is what an error leaves of it.  Where it waits
+# for the clock, an empty list: nobody knows how often the clock is read meanwhile, so such a
+# statement is not to be run, and changes nothing.
 sub statement
 {
 	my ($session, $gives) = @_;
+	my @before = ($last, $largest, $resets, {%$session}, {%clock}, {%bound});
+	$waits = 0;
 	my @rows;
 	my $error = eval { @rows = $gives->(); 1 } ? '' : $@ =~ s/\n\z//r;
+	if ($waits)
+	{
+		($last, $largest, $resets) = @before;
+		%$session = %{ $before[3] };
+		%clock = %{ $before[4] };
+		%bound = %{ $before[5] };
+		return;
+	}
 	my $levels = @{ $session->{levels} };
 	if ($error ne '' && $levels)
 	{
@@ -264,7 +279,7 @@ sub covers
 	my $looked = $session->{covered};
 	return 1 if $ns + SECOND / 2 <= $looked;
 
-	reading() unless $looked;
+	look_at_clock($session) unless $looked;
 	my $now = reading();
 	my $bound = $bound{ $session->{database} } //= { ns => 0, of => -1, resets => 0 };
 	my $begins = $bound->{ns} && $bound->{of} != $incarnation && $bound->{ns} >= $ns;
@@ -296,14 +311,14 @@ sub set_bound
 	return;
 }
 
-# Does a call wait for the clock, as long as that takes?
-sub would_wait
+# Whoever has not looked waits, if the upper bound of others is not far ahead.
+sub look_at_clock
 {
 	my ($session) = @_;
 	my $bound = $bound{ $session->{database} };
-	return 0 if scope($session) ne 'durable' || $session->{covered} || !$bound;
-	my $lead = $bound->{ns} - $clock{ns};
-	return $bound->{of} != $incarnation && $lead > 0 && $lead <= 2 * SECOND;
+	my $lead = ($bound ? $bound->{ns} : 0) - reading();
+	$waits ||= $lead > 0 && $lead <= 2 * SECOND && $bound->{of} != $incarnation;
+	return;
 }
 
 sub take
