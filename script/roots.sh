@@ -28,7 +28,7 @@ isolate()
 	[ -z "${given[--cache]:-}" ] || export ROOTS_CACHE=${given[--cache]}
 	if [ "$(id -u)" != 0 ]; then
 		command -v sudo >/dev/null || die "making a chroot needs root: run this as root, or install sudo"
-		exec sudo --preserve-env=ROOTS_CACHE,PG_VERSION,http_proxy,https_proxy,no_proxy bash "$0" "$@"
+		exec sudo --preserve-env=ROOTS_CACHE,PG_VERSION,TEST_SEED,http_proxy,https_proxy,no_proxy bash "$0" "$@"
 	fi
 	if [ -n "${throwaway:-}" ]; then
 		exchange=$throwaway/exchange
@@ -97,7 +97,7 @@ enter_root()
 	mount --bind "$exchange" "$root/mnt"
 	exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 		http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" no_proxy="${no_proxy:-}" \
-		PG_VERSION="${PG_VERSION:-}" "$@"
+		PG_VERSION="${PG_VERSION:-}" ${TEST_SEED:+TEST_SEED="$TEST_SEED"} "$@"
 }
 
 # A debootstrap that is older than a suite has no script for it; they are all

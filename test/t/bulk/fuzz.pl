@@ -2,7 +2,7 @@
 # SQLSTATE that is listed for it, and the server lives.  Perl makes the calls; a
 # function in the server carries them out and judges each.
 #
-#   FUZZ_SEED=n    the calls of an earlier run again (it printed its seed)
+#   TEST_SEED=n    the calls of an earlier run again (it printed its seed)
 #   FUZZ_CALLS=n   how many
 
 use strict;
@@ -12,12 +12,12 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $seed  = srand($ENV{FUZZ_SEED} // time ^ $$ << 15);
+use lib 'test/perl';
+use RandomSeed;
+
 my $calls = $ENV{FUZZ_CALLS} // 50_000;
 my $batch = 12_500;                         # calls of one session
 my $array_max = 67_108_862;
-
-diag("FUZZ_SEED=$seed");
 
 my @sources  = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
 my @settings = qw(source allowed_sources ordering required_ordering buffer_size vdso seed max_clock_lead);
@@ -171,6 +171,7 @@ foreach my $database (sort keys %bytes_in)
 		"$database: the judge is installed");
 }
 
+my $seed = seed_random();
 my $made = 0;
 while ($made < $calls)
 {
@@ -189,7 +190,7 @@ while ($made < $calls)
 	my $wrong = $code == 0
 	  ? $node->safe_psql($database, "SELECT left(w::text, 600) FROM wrong AS w WHERE n > $made ORDER BY n LIMIT 5")
 	  : "code $code: " . substr($stderr, 0, 600);
-	is($wrong, '', "$database, $role: calls " . ($made + 1) . " to $last") or diag("FUZZ_SEED=$seed FUZZ_CALLS=$last repeats it");
+	is($wrong, '', "$database, $role: calls " . ($made + 1) . " to $last") or diag("TEST_SEED=$seed FUZZ_CALLS=$last repeats it");
 	last if $code == 2;
 	$made = $last;
 }

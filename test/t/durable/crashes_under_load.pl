@@ -4,7 +4,7 @@
 # smaller than one that any client received before, or that is in a row.
 #
 #   FAST_UUID_DURABLE_CYCLES=200   that many incarnations instead of 6
-#   FAST_UUID_DURABLE_SEED=N       the same steps of the clock again
+#   TEST_SEED=N                    the same steps of the clock again
 
 use strict;
 use warnings;
@@ -17,13 +17,11 @@ use Time::HiRes qw(time usleep);
 
 use lib 'test/perl';
 use FakeClock;
+use RandomSeed;
 
 require_fake_clock();
 
 my $cycles = $ENV{FAST_UUID_DURABLE_CYCLES} // 6;
-my $seed   = $ENV{FAST_UUID_DURABLE_SEED} // int(rand(1_000_000));
-srand($seed);
-diag("FAST_UUID_DURABLE_SEED=$seed");
 
 my $node = PostgreSQL::Test::Cluster->new('fire');
 $node->init;
@@ -96,9 +94,13 @@ sub received
 	return ($smallest, $largest, $count, $violations);
 }
 
+my $seed = seed_random();
 my ($total, $began, @problems) = (0, time());
 foreach my $cycle (1 .. $cycles)
 {
+	# However many steps the one before it took.
+	srand($seed + $cycle);
+
 	# The last incarnation ends so that nothing of the server's stays.
 	my $way = ('fast', 'immediate', 'SIGKILL')[ ($cycles - $cycle) % 3 ];
 	$latest = seconds_of($greatest);

@@ -4,7 +4,7 @@
 # with each reading.  Each gives what OrderModel.pm predicts, to the nanosecond; so do the
 # statistics after each; and the clock is read as often.
 #
-#   ORDER_SEED=n    the statements of an earlier run again (it printed its seed)
+#   TEST_SEED=n     the statements of an earlier run again (it printed its seed)
 #   ORDER_STEPS=n   how many, for each of four incarnations of the server; in the last one
 #                   more, until every kind of statement has come
 
@@ -18,13 +18,12 @@ use Test::More;
 use lib 'test/perl';
 use KnownClock;
 use OrderModel;
+use RandomSeed;
 use RawSession;
 
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
 my $steps = $ENV{ORDER_STEPS} // 2500;
-my $seed  = srand($ENV{ORDER_SEED} // time ^ $$ << 15);
-diag("ORDER_SEED=$seed");
 
 my ($ms, $second, $day) = (1_000_000, 1_000_000_000, 86_400_000_000_000);
 my $start = 1_800_000_000_000_000_000;
@@ -115,7 +114,7 @@ sub draw_setting
 {
 	my $name = pick('ordering', 'required_ordering', 'max_clock_lead', 'max_clock_lead');
 	my $local = @{ $s->{levels} } && rand() < 0.5 ? 'LOCAL ' : '';
-	my $value = pick($name eq 'max_clock_lead' ? keys %limit : @orders);
+	my $value = pick($name eq 'max_clock_lead' ? sort keys %limit : @orders);
 	return [ [ $name, $limit{$value} // $value, $local ], "${local}fast_uuid.$name = '$value'" ];
 }
 
@@ -246,6 +245,7 @@ sub check
 }
 
 my @choices = map { ($_) x $_->[0] } @steps;
+seed_random();
 foreach (1 .. 4)
 {
 	$incarnation = $_;

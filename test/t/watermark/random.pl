@@ -5,7 +5,7 @@
 # a transaction asks for first is no row that it could have been given.
 # uuidv7_fast_wait() counts each transaction with ids once, in its database.  Transaction ids wrap around.
 #
-#   WATERMARK_SEED=n    the statements of an earlier run again (it printed its seed)
+#   TEST_SEED=n    the statements of an earlier run again (it printed its seed)
 
 use strict;
 use warnings;
@@ -15,11 +15,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use RandomSeed;
 use RawSession;
 
 my ($rounds, $steps) = (120, 40);
-my $seed = srand($ENV{WATERMARK_SEED} // time ^ $$ << 15);
-diag("WATERMARK_SEED=$seed");
 
 my $node = PostgreSQL::Test::Cluster->new('random');
 $node->init;
@@ -131,7 +130,7 @@ my %within = (
 	end => sub { $_[0]->query_safe(rand() < 0.8 ? 'COMMIT' : 'ROLLBACK'); ends($_[0]) });
 my %alone = (
 	(map { $_ => $within{$_} } 'insert', 'noise', 'ask'),
-	prepared => sub { end_prepared((keys %prepared)[ rand keys %prepared ]) if %prepared },
+	prepared => sub { end_prepared((sort keys %prepared)[ rand keys %prepared ]) if %prepared },
 	begin => sub { $_[0]->query_safe('BEGIN'); $_[0]->{open} = 1 },
 	# What it is given belongs to this snapshot.
 	snapshot => sub { $_[0]->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT'); $_[0]->{open} = $_[0]->{asked} = 1 });
@@ -162,6 +161,7 @@ ends($writer);
 ask($_) foreach $watch, $reader, $early;
 cmp_ok($watches{here}->query_safe('SELECT pg_current_xact_id()::xid::text'), '<', $next, 'transaction ids have wrapped around');
 
+seed_random();
 foreach my $round (1 .. $rounds)
 {
 	my ($few, $watched) = (2 + int(9 * rand()**2), rand);
@@ -183,7 +183,7 @@ foreach my $round (1 .. $rounds)
 		$session->query_safe('COMMIT');
 		ends($session);
 	}
-	end_prepared($_) foreach keys %prepared;
+	end_prepared($_) foreach sort keys %prepared;
 	ask($_) foreach @sessions;
 	foreach my $database (@databases)
 	{

@@ -1,0 +1,24 @@
+# The random numbers of a test that draws some.  Each run draws others, and prints
+# TEST_SEED=n; with that in its environment, a run draws the same again.
+
+package RandomSeed;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use Test::More;
+
+our @EXPORT = qw(seed_random);
+
+# To be called when the servers are there: the names of their directories are drawn as
+# well, and again where they are taken.  Returns the seed.
+sub seed_random
+{
+	my $seed = $ENV{TEST_SEED} // int rand 2**32;
+	srand($seed);
+	diag("TEST_SEED=$seed");
+	return $seed;
+}
+
+1;
