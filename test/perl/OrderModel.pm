@@ -35,6 +35,14 @@ sub later
 	return $one > $other ? $one : $other;
 }
 
+# Division without the remainder.  In floating point, a lead beyond 104 days can be rounded up.
+sub whole
+{
+	use integer;
+	my ($ns, $unit) = @_;
+	return $ns / $unit;
+}
+
 # A UUID of a nanosecond, with the fraction that this extension stores, and what follows it.
 sub uuid
 {
@@ -241,7 +249,7 @@ sub require_lead
 	my $limit = $session->{settings}{max_clock_lead};
 	return if $limit < 0 || $lead < MS || $lead <= $limit * MS;
 	die '55000 embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"'
-	  . '|The clock is ' . int($lead / MS) . " ms behind the latest UUID; the limit is $limit ms.\n";
+	  . '|The clock is ' . whole($lead, MS) . " ms behind the latest UUID; the limit is $limit ms.\n";
 }
 
 # The nanoseconds of as many UUIDs as a reading of the clock serves, at most so many.
@@ -284,7 +292,7 @@ sub covers
 	my $bound = $bound{ $session->{database} } //= { ns => 0, of => -1, resets => 0 };
 	my $begins = $bound->{ns} && $bound->{of} != $incarnation && $bound->{ns} >= $ns;
 	die '55000 upper bound of ordering "durable" is too far ahead of the clock|It was set by setval() '
-	  . 'or pg_upgrade, and is ' . int(($bound->{ns} - $now) / MS) . " ms ahead; the limit is 5000 ms.\n"
+	  . 'or pg_upgrade, and is ' . whole($bound->{ns} - $now, MS) . " ms ahead; the limit is 5000 ms.\n"
 	  if $begins && $bound->{of} == 0 && $bound->{ns} > $now + 5 * SECOND;
 	$ns = $last = later($last, $bound->{ns}) if $begins;
 	my $counts = $begins || $bound->{of} == $incarnation && $bound->{resets} == $resets;
@@ -356,7 +364,7 @@ sub observe
 	my $limit = $setting < 0 ? 1000 : $setting;
 	join_order($session) if $scope ne 'session';
 	my $lead = later(0, $ns - reading());
-	die '22023 UUID is too far ahead of the clock|It is ahead by ' . int($lead / MS)
+	die '22023 UUID is too far ahead of the clock|It is ahead by ' . whole($lead, MS)
 	  . " ms; the limit is $limit ms.\n"
 	  if $lead >= MS && $lead > $limit * MS;
 	if ($scope eq 'durable')
@@ -446,7 +454,7 @@ sub stats
 	{
 		my ($name, $latest, $noted) = @$order;
 		my $lead = later(0, $latest - reading());
-		push @rows, join ' ', $name, map { int($_ / 1000) } $lead, later($lead, $noted);
+		push @rows, join ' ', $name, map { whole($_, 1000) } $lead, later($lead, $noted);
 	}
 	my (undef, @pids) = holds_back($session->{database});
 	my $bound = $bound{ $session->{database} };
