@@ -224,5 +224,27 @@ $inserts->receive;
 is($inserts->{error}, '', 'the insertion was committed last');
 is(run_in($deletes, "SELECT string_agg(key || ' ' || (product ->> 'name'), ', ') FROM (${\ ($read =~ s/\$1/'$before'/r)}) AS read"),
 	'7 held, 7 held', 'both its change and the later deletion tell that it is there');
+
+# There always is an open transaction that is older than the latest update of a row.  No
+# version of the row is delivered, but each tombstone is, if updates leave them.
+my ($updates, @holders) = map { connect_to($publisher, $_) } qw(updates first second);
+my $delivered = sub { "SELECT count(*) FROM (${\ ($read =~ s/\$1/'$before'/r)}) AS read WHERE key = 8" };
+my $update_often = sub {
+	my @counts;
+	$before = run_in($updates, 'SELECT uuidv7_fast()');
+	foreach my $n (1 .. 5)
+	{
+		run_in($holders[ $n % 2 ], 'BEGIN; SELECT uuidv7_fast()');
+		run_in($updates, "UPDATE product SET name = 'update $n' WHERE key = 8");
+		run_in($holders[ 1 - $n % 2 ], 'COMMIT');
+		push @counts, run_in($updates, $delivered->());
+	}
+	return "@counts";
+};
+run_in($updates, q{INSERT INTO product (key, name) VALUES (8, 'first') ON CONFLICT (key) DO UPDATE SET name = 'first'});
+is($update_often->(), '0 0 0 0 0', 'a row that is updated too often is not delivered');
+run_in($updates, 'CREATE OR REPLACE TRIGGER key_gone AFTER UPDATE ON product FOR EACH ROW EXECUTE FUNCTION product_gone()');
+$update_often->();
+ok($publisher->poll_query_until('postgres', $delivered->(), 4), 'without the condition of key_gone each update is, once no transaction is older');
 $_->stop foreach $subscriber, $publisher;
 done_testing();

@@ -1,7 +1,8 @@
-# A feed from a table that gets partitions meanwhile.  The statement that reads has planned
-# with the partitions from before, and takes its snapshot after: it waits in between.
-# Rows are lost where a partition is attached by the transaction that inserts them, below
-# the watermark as below an xid8; not in the ways that doc/change-feeds.md recommends.
+# A feed from a table that gets partitions or children meanwhile.  A reader has planned its
+# statement with those from before, and takes its snapshot after: in between it waits for
+# a lock.  Below the watermark as below an xid8, rows of the new table are lost, unless the
+# transaction that adds it locks the parent first, as doc/change-feeds.md says; CREATE TABLE
+# ... PARTITION OF does so itself.
 
 use strict;
 use warnings;
@@ -13,78 +14,107 @@ use Test::More;
 use lib 'test/perl';
 use FeedWriters;
 
-my $node = start_in_order('partitions', "fast_uuid.max_clock_lead = '1 min'");
+my $node = start_in_order('partitions', "fast_uuid.max_clock_lead = '2 min'");
 
-# What a transaction does before it inserts the first row of partition %n, and which readers
-# lose such rows.
-my $of_tenant = 'PARTITION BY LIST (tenant)';
-my $attach = 'CREATE TABLE outbox_%n (LIKE outbox INCLUDING DEFAULTS); ALTER TABLE outbox ATTACH PARTITION outbox_%n FOR VALUES';
-my $range = "IN (%n)";
+my $create = 'CREATE TABLE outbox_%n (LIKE outbox INCLUDING DEFAULTS)';
+my $insert = 'INSERT INTO outbox_%n (tenant) VALUES (%n)';
+
+# The tables that are there before.  All readers wait for outbox_last.
+my $by_tenant = 'PARTITION BY LIST (tenant);
+	CREATE TABLE outbox_first PARTITION OF outbox FOR VALUES IN (0);
+	CREATE TABLE outbox_last PARTITION OF outbox FOR VALUES IN (-1)';
+my $by_id = "PARTITION BY RANGE (id);
+	CREATE TABLE outbox_first PARTITION OF outbox FOR VALUES FROM (MINVALUE) TO (bound(1));
+	CREATE TABLE outbox_last PARTITION OF outbox FOR VALUES FROM (bound(21)) TO (MAXVALUE);"
+  . join ';', map { "CREATE TABLE later_$_ PARTITION OF outbox FOR VALUES FROM (bound(2 * $_)) TO (bound(2 * $_ + 1))" } 1 .. 10;
+my $children = '; CREATE TABLE outbox_first () INHERITS (outbox); CREATE TABLE outbox_last () INHERITS (outbox)';
+
+# How a transaction adds table %n to them, with a row; %lock is there or not.
 my %way = (
-	'attached' => { by => $of_tenant, does => "$attach $range", loses => { watermark => 1, xid8 => 1 } },
-	'attached, the parent locked first' => { by => $of_tenant, does => "LOCK TABLE outbox; $attach $range" },
-	'CREATE TABLE ... PARTITION OF' => { by => $of_tenant, does => "CREATE TABLE outbox_%n PARTITION OF outbox FOR VALUES $range" },
-	'attached, of ranges of the id' => {
-		by => 'PARTITION BY RANGE (id)',
-		does => "INSERT INTO outbox (tenant) VALUES (0); $attach FROM (pg_temp.bound(%n)) TO (pg_temp.bound(%n + 1)); SELECT fast_uuid_observe(pg_temp.bound(%n))",
-		loses => { xid8 => 1 } });
+	'ATTACH PARTITION' => [ $by_tenant, "$create; $insert; %lock; ALTER TABLE outbox ATTACH PARTITION outbox_%n FOR VALUES IN (%n)" ],
+	'ATTACH PARTITION, for a range of the id' => [ $by_id,
+		"$create; SELECT fast_uuid_observe(bound(2 * %n - 1)); $insert; SELECT fast_uuid_observe(bound(2 * %n)); %lock;"
+		  . ' ALTER TABLE outbox ATTACH PARTITION outbox_%n FOR VALUES FROM (bound(2 * %n - 1)) TO (bound(2 * %n))' ],
+	'ATTACH PARTITION, and the row is of the next transaction' => [ $by_tenant,
+		"$create; %lock; ALTER TABLE outbox ATTACH PARTITION outbox_%n FOR VALUES IN (%n); COMMIT; BEGIN; $insert" ],
+	'INHERIT' => [ $children, "$create; $insert; %lock; ALTER TABLE outbox_%n INHERIT outbox" ],
+	'CREATE TABLE ... INHERITS' => [ $children, "%lock; CREATE TABLE outbox_%n () INHERITS (outbox); $insert" ]);
 
 # A reader's condition, and its position after a row.
 my %reader = (
 	watermark => { position => 'id', below => 'uuidv7_fast_watermark()', first => '00000000-0000-0000-0000-000000000000' },
 	xid8 => { position => 'txid', below => 'pg_snapshot_xmin(pg_current_snapshot())', first => 0 });
 
-foreach my $name (sort keys %way)
+# Ten tables are added so, each by a transaction that then inserts a row into one that was
+# there.  Returns how many rows each reader has lost.
+sub rows_lost
 {
-	my %way = %{ $way{$name} };
+	my ($tables, $does) = @_;
+	my $start = $node->safe_psql('postgres', q{SELECT uuidv7_fast_timestamp(uuidv7_fast()) + interval '10 s'});
 	$node->safe_psql('postgres', qq{
-DROP TABLE IF EXISTS outbox;
-CREATE TABLE outbox (id uuid DEFAULT uuidv7_fast(), tenant int, txid xid8 DEFAULT pg_current_xact_id()) $way{by};
-CREATE TABLE outbox_other PARTITION OF outbox DEFAULT;
-CREATE TABLE outbox_first PARTITION OF outbox FOR VALUES } . ($way{by} eq $of_tenant ? 'IN (0)' : 'FROM (MINVALUE) TO (uuidv7_fast_min(now() + interval \'30 s\'))'));
-
-	my $writer = connect_to($node, 'writer');
-	run_in($writer, q{CREATE FUNCTION pg_temp.bound(n int) RETURNS uuid IMMUTABLE LANGUAGE sql AS 'SELECT uuidv7_fast_min(%s)'}
-		  =~ s/%s/"timestamptz ''" . $node->safe_psql('postgres', q{SELECT now() + interval '29 s'}) . "'' + n * interval ''1 s''"/er);
+DROP TABLE IF EXISTS outbox CASCADE;
+CREATE OR REPLACE FUNCTION bound(n int) RETURNS uuid IMMUTABLE LANGUAGE sql AS
+	\$\$ SELECT uuidv7_fast_min(timestamptz '$start' + n * interval '1 s') \$\$;
+CREATE TABLE outbox (id uuid DEFAULT uuidv7_fast(), tenant int, txid xid8 DEFAULT pg_current_xact_id()) $tables});
+	my ($writer, $blocker) = map { connect_to($node, $_) } qw(writer blocker);
 	my %session  = map { $_ => connect_to($node, "reader $_") } keys %reader;
 	my %position = map { $_ => $reader{$_}{first} } keys %reader;
-	my (%seen, $waited);
-	my $sql = sub {
-		my ($position, $below) = @{ $reader{ $_[0] } }{qw(position below)};
-		return "SELECT id || ' ' || $position FROM outbox WHERE $position > '$position{$_[0]}' AND $position < $below ORDER BY $position, id";
+	my %seen;
+	my $into = $tables eq $children ? 'outbox_first' : 'outbox';
+	my $ask = sub {
+		my ($name) = @_;
+		my ($position, $below) = @{ $reader{$name} }{qw(position below)};
+		$session{$name}->send("SELECT id || ' ' || $position FROM outbox WHERE $position > '$position{$name}' AND $position < $below ORDER BY $position, id");
 	};
 	my $receive = sub {
-		my ($reader) = @_;
-		my $rows = $session{$reader}->receive;
-		die $session{$reader}{error} if $session{$reader}{error} ne '';
-		$seen{"$reader $1"} = 1 while $rows =~ /^(\S+) /mg;
-		$position{$reader} = $1 if $rows =~ /(\S+)\z/;
+		my ($name) = @_;
+		my $rows = $session{$name}->receive;
+		die $session{$name}{error} if $session{$name}{error} ne '';
+		$seen{"$name $1"} = 1 while $rows =~ /^(\S+) /mg;
+		$position{$name} = $1 if $rows =~ /(\S+)\z/;
 	};
+	my $until = sub {
+		my ($condition) = @_;
+		$node->poll_query_until('postgres', "SELECT $condition FROM pg_stat_activity") or BAIL_OUT("never: $condition");
+	};
+
 	foreach my $n (1 .. 10)
 	{
-		run_in($writer, 'BEGIN');
-		run_in($writer, $way{does} =~ s/%n/$n/gr);
-		run_in($writer, 'INSERT INTO outbox (tenant) VALUES (' . ($way{by} eq $of_tenant ? "$n), (0" : $n) . ')');
-		$session{$_}->send($sql->($_)) foreach keys %reader;
-		$waited += $node->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE application_name LIKE 'reader %' AND wait_event_type = 'Lock'");
-		run_in($writer, 'COMMIT');
+		run_in($blocker, 'BEGIN; LOCK TABLE outbox_last');
+		$ask->($_) foreach keys %reader;
+		$until->("count(*) FILTER (WHERE application_name LIKE 'reader %' AND wait_event_type = 'Lock') = 2");
+		my $transaction = "BEGIN; $does; INSERT INTO $into (tenant) VALUES (0); COMMIT; SELECT 'ended'" =~ s/%n/$n/gr;
+		$writer->send("/* $n */ $transaction");
+		$until->("bool_or(application_name = 'writer' AND query LIKE '/* $n */%' AND (state = 'idle' OR wait_event_type = 'Lock'))");
+		run_in($blocker, 'COMMIT');
 		$receive->($_) foreach keys %reader;
+		$writer->receive;
+		die $writer->{error} if $writer->{error} ne '';
 	}
-	is($waited, 10, "$name: the readers wait in planning, each time");
-	my $marker = run_in($writer, 'INSERT INTO outbox (tenant) VALUES (0) RETURNING id');
-	my @rows = split /\n/, $node->safe_psql('postgres', 'SELECT id FROM outbox');
-	foreach my $reader (sort keys %reader)
+	my $marker = run_in($writer, "INSERT INTO $into (tenant) VALUES (0) RETURNING id");
+	foreach my $name (keys %reader)
 	{
-		for (my $n = 0; !$seen{"$reader $marker"} && $n < 100 * $PostgreSQL::Test::Utils::timeout_default; $n++)
+		for (my $n = 0; !$seen{"$name $marker"} && $n < 100 * $PostgreSQL::Test::Utils::timeout_default; $n++)
 		{
-			$session{$reader}->send($sql->($reader));
-			$receive->($reader);
+			$ask->($name);
+			$receive->($name);
 		}
-		my $lost = grep { !$seen{"$reader $_"} } @rows;
-		$way{loses}{$reader} ? cmp_ok($lost, '>', 0, "$name: rows are lost below the $reader") : is($lost, 0, "$name: no row is lost below the $reader");
 	}
-	$_->quit foreach $writer, values %session;
+	my @rows = split /\n/, $node->safe_psql('postgres', 'SELECT id FROM outbox');
+	$_->quit foreach $writer, $blocker, values %session;
+	return map { my $name = $_; ($name => scalar grep { !$seen{"$name $_"} } @rows) } keys %reader;
 }
+
+foreach my $name (sort keys %way)
+{
+	my ($tables, $does) = @{ $way{$name} };
+	my %lost = rows_lost($tables, $does =~ s/%lock; *//r);
+	is_deeply(\%lost, { watermark => 10, xid8 => 10 }, "$name: the row of each new table is lost");
+	%lost = rows_lost($tables, $does =~ s/%lock/LOCK TABLE outbox/r);
+	is_deeply(\%lost, { watermark => 0, xid8 => 0 }, "$name, the parent locked before: no row is lost");
+}
+my %lost = rows_lost($by_tenant, 'CREATE TABLE outbox_%n PARTITION OF outbox FOR VALUES IN (%n); INSERT INTO outbox (tenant) VALUES (%n)');
+is_deeply(\%lost, { watermark => 0, xid8 => 0 }, 'CREATE TABLE ... PARTITION OF: no row is lost');
 
 $node->stop;
 done_testing();
