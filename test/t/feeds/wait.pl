@@ -129,6 +129,10 @@ foreach my $isolation ('REPEATABLE READ', 'SERIALIZABLE')
 	$reader->query_safe('ROLLBACK');
 }
 $reader->query_safe('BEGIN');
+$reader->query_safe('EXPLAIN SELECT FROM followed WHERE id < uuidv7_fast_watermark()');
+is($reader->outcome('SELECT uuidv7_fast_wait(0)'), '25001', 'refused after EXPLAIN, because the planner has called the watermark');
+$reader->query_safe('ROLLBACK');
+$reader->query_safe('BEGIN');
 $reader->query_safe("INSERT INTO noise VALUES (1)");
 like($reader->query_safe('SELECT uuidv7_fast_wait(0)'), qr/^\d+$/, 'not in another transaction that writes');
 is($reader->query_safe($watermark) gt $first, 1, 'and the watermark comes after it');
