@@ -21,7 +21,7 @@ our %clock = (ns => 0, move => 0);
 
 # Of the instance: its latest nanosecond, the largest lead, the transactions with UUIDs that
 # have ended, those that had a number, the sessions; and what outlives it.
-my ($last, $largest, $ended, $completed, @sessions);
+my ($last, $largest, %ended, $completed, @sessions);
 my ($incarnation, $resets, %bound, %prepared) = (0, 0);
 
 # Does the statement at hand wait for the clock?
@@ -62,7 +62,8 @@ sub reading
 
 sub begin_server
 {
-	($last, $largest, $ended, $completed, $resets, @sessions) = (0) x 5;
+	($last, $largest, $completed, $resets, @sessions) = (0) x 4;
+	%ended = ();
 	$incarnation++;
 	return;
 }
@@ -136,7 +137,7 @@ sub roll_back_to
 sub end_transaction
 {
 	my ($session) = @_;
-	$ended++ if delete $session->{published};
+	$ended{ $session->{database} }++ if delete $session->{published};
 	$completed++ if delete $session->{has_number};
 	delete @$session{qw(given cursor)};
 	$session->{settings} = { %{ $session->{kept} } };
@@ -227,13 +228,22 @@ sub forget
 	return;
 }
 
-# To take part in the order of the instance; what was generated before a reset is forgotten.
+# To take part in the order of the instance.
 sub join_order
 {
 	my ($session) = @_;
-	return 0 if $session->{joined};
+	$session->{joined} = 1;
+	return;
+}
+
+# To generate or observe in it: what was generated before a reset is forgotten.
+sub join_to_generate
+{
+	my ($session) = @_;
+	join_order($session);
+	return 0 if $session->{generates};
 	forget($session) if $resets;
-	return $session->{joined} = 1;
+	return $session->{generates} = 1;
 }
 
 sub note_lead
@@ -257,7 +267,7 @@ sub reserve
 {
 	my ($session, $ns, $most) = @_;
 	my $own = scope($session) eq 'session';
-	$ns = reading() if !$own && join_order($session);
+	$ns = reading() if !$own && join_to_generate($session);
 	my $latest = $own ? $session->{last} : later($session->{last}, $last);
 	my $first = later($ns, $last + 1);
 
@@ -290,14 +300,17 @@ sub covers
 	look_at_clock($session) unless $looked;
 	my $now = reading();
 	my $bound = $bound{ $session->{database} } //= { ns => 0, of => -1, resets => 0 };
-	my $begins = $bound->{ns} && $bound->{of} != $incarnation && $bound->{ns} >= $ns;
+	my $of_others = $bound->{of} != $incarnation;
+	my $begins = $bound->{ns} && $of_others && $bound->{ns} >= $ns;
 	die '55000 upper bound of ordering "durable" is too far ahead of the clock|It was set by setval() '
 	  . 'or pg_upgrade, and is ' . whole($bound->{ns} - $now, MS) . " ms ahead; the limit is 5000 ms.\n"
 	  if $begins && $bound->{of} == 0 && $bound->{ns} > $now + 5 * SECOND;
-	$ns = $last = later($last, $bound->{ns}) if $begins;
-	my $counts = $begins || $bound->{of} == $incarnation && $bound->{resets} == $resets;
-	$session->{covered} = $counts ? $bound->{ns} : 0;
-	move_bound($session, $ns) if $begins || $session->{covered} < $ns + SECOND / 2;
+
+	# The order passes what others have set, before the bound is this incarnation's.
+	$last = later($last, $bound->{ns}) if $of_others;
+	$ns = later($ns, $last) if $of_others;
+	$session->{covered} = $of_others || $bound->{resets} == $resets ? $bound->{ns} : 0;
+	move_bound($session, $ns) if $session->{covered} < $ns + SECOND / 2;
 	return $looked && !$begins;
 }
 
@@ -362,7 +375,7 @@ sub observe
 	my $scope = scope($session);
 	my $setting = $session->{settings}{max_clock_lead};
 	my $limit = $setting < 0 ? 1000 : $setting;
-	join_order($session) if $scope ne 'session';
+	join_to_generate($session) if $scope ne 'session';
 	my $lead = later(0, $ns - reading());
 	die '22023 UUID is too far ahead of the clock|It is ahead by ' . whole($lead, MS)
 	  . " ms; the limit is $limit ms.\n"
@@ -389,7 +402,7 @@ sub reset_order
 	my $scope = scope($session);
 	if ($scope ne 'session')
 	{
-		join_order($session);
+		join_to_generate($session);
 		die "25001 cannot reset the order of UUIDs in a transaction that has generated some|\n"
 		  if $session->{published};
 		my $now = $scope eq 'durable' ? reading() : 0;
@@ -432,7 +445,7 @@ sub watermark
 	return uuid($ns);
 }
 
-# How many transactions with UUIDs have ended.
+# How many transactions with UUIDs have ended in the session's database.
 sub count_ended
 {
 	my ($session) = @_;
@@ -441,7 +454,7 @@ sub count_ended
 	die "$refused called uuidv7_fast_watermark()|\n" if $session->{given};
 	join_order($session);
 	$last = later($last, reading());
-	return $ended;
+	return $ended{ $session->{database} } // 0;
 }
 
 # Rows of fast_uuid_stats(), in microseconds, where who holds back is one of several at times;

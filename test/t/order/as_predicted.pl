@@ -59,7 +59,7 @@ my @steps_of_clock = (1, 255, 1000, $ms, 500 * $ms - 1000, 500 * $ms, 600 * $ms,
 my $latest = $start;               # that any session was given
 my ($incarnation, @sessions);      # of the server
 my $s;                             # the session at hand
-my $base;                          # of its number of transactions that have ended
+my %base;                          # of its numbers of transactions that have ended
 
 sub pick { return $_[ rand @_ ] }
 
@@ -179,7 +179,7 @@ my @steps = (
 		sub { $s->{cursor} -= $_[0]; in_turn(@_) } ],
 	[ 2, 0, 9, "SELECT fast_uuid_observe('%s')", \&draw_observed, sub { observe($s, $_[0]) } ],
 	[ 2, 0, 9, 'SELECT uuidv7_fast_watermark()', undef, sub { watermark($s) } ],
-	[ 1, 0, 9, "SELECT uuidv7_fast_wait(0) - %s", sub { $base }, sub { count_ended($s) } ],
+	[ 1, 0, 9, "SELECT uuidv7_fast_wait(0) - %s", sub { $base{ $s->{database} } }, sub { count_ended($s) } ],
 	[ 3, 0, 9, 'SELECT fast_uuid_reset_ordering()', \&draw_reset, sub { reset_order($s) } ],
 	[ 2, 0, 9, "SELECT $generate_and_reset",
 		\&draw_reset, sub { take($s, 1); reset_order($s) } ],
@@ -253,8 +253,11 @@ foreach (1 .. 4)
 	new_session($_) foreach ('postgres') x 3, 'elsewhere';
 	$s = $sessions[0];
 	set_clock();
-	$base = $s->{raw}->query_safe('SELECT uuidv7_fast_wait(0)');
-	statement($s, sub { count_ended($s) });
+	foreach my $session (@sessions[ 0, -1 ])
+	{
+		$base{ $session->{database} } = $session->{raw}->query_safe('SELECT uuidv7_fast_wait(0)');
+		statement($session, sub { count_ended($session) });
+	}
 	for (my $step = 0; $step < $steps || $incarnation == 4 && $step < $enough && missing(); $step++)
 	{
 		$s = pick(@sessions);
