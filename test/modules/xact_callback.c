@@ -2,8 +2,9 @@
  * xact_callback.c
  *	  Another library's callback at the end of a transaction: raises an error as the process
  *	  ends, before the callbacks of the libraries that were there earlier; and if it is
- *	  told to, generates after a commit, where there is no transaction, or waits after
- *	  its end until a file is removed.  And what another library may release meanwhile.
+ *	  told to, generates as a transaction is prepared, or after a commit, where there is
+ *	  no transaction, or waits after its end until a file is removed.  And what another
+ *	  library may release meanwhile.
  */
 #include "postgres.h"
 
@@ -13,6 +14,7 @@
 #include "fmgr.h"
 #include "storage/ipc.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -22,8 +24,8 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
-PG_FUNCTION_INFO_V1(generate_after_commit);
-PG_FUNCTION_INFO_V1(generated_after_commit);
+PG_FUNCTION_INFO_V1(generate_in_callback);
+PG_FUNCTION_INFO_V1(generated_in_callback);
 PG_FUNCTION_INFO_V1(wait_after_end);
 PG_FUNCTION_INFO_V1(release_owner);
 
@@ -32,20 +34,20 @@ static char message[256];
 static bool waits = false;
 
 /*
- * generate_after_commit() returns boolean: of the transaction that calls it
+ * generate_in_callback() returns boolean: of the transaction that calls it
  */
 Datum
-generate_after_commit(PG_FUNCTION_ARGS pg_attribute_unused())
+generate_in_callback(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	uuidv7_fast = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast", true, NULL);
 	PG_RETURN_BOOL(true);
 }
 
 /*
- * generated_after_commit() returns text: "generated", or the error
+ * generated_in_callback() returns text: the UUID, or the error
  */
 Datum
-generated_after_commit(PG_FUNCTION_ARGS pg_attribute_unused())
+generated_in_callback(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	PG_RETURN_TEXT_P(cstring_to_text(message));
 }
@@ -92,8 +94,9 @@ generate(void)
 
 	PG_TRY();
 	{
-		(void) DirectFunctionCall1(uuidv7_fast, (Datum) 0);
-		strlcpy(message, "generated", sizeof(message));
+		Datum		uuid = DirectFunctionCall1(uuidv7_fast, (Datum) 0);
+
+		strlcpy(message, DatumGetCString(DirectFunctionCall1(uuid_out, uuid)), sizeof(message));
 	}
 	PG_CATCH();
 	{
@@ -110,7 +113,7 @@ callback(XactEvent event, void *arg pg_attribute_unused())
 {
 	if (event == XACT_EVENT_ABORT && proc_exit_inprogress)
 		elog(ERROR, "raised at exit");
-	if (event == XACT_EVENT_COMMIT && uuidv7_fast != NULL)
+	if ((event == XACT_EVENT_COMMIT || event == XACT_EVENT_PRE_PREPARE) && uuidv7_fast != NULL)
 		generate();
 	if (waits && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE))
 		wait_for_removal();

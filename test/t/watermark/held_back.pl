@@ -26,8 +26,8 @@ CREATE EXTENSION fast_uuid;
 CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
 CREATE FUNCTION wait_after_end() RETURNS bool LANGUAGE c AS '$callback';
 CREATE FUNCTION release_owner() RETURNS bool LANGUAGE c AS '$callback';
-CREATE FUNCTION generate_after_commit() RETURNS bool LANGUAGE c AS '$callback';
-CREATE FUNCTION generated_after_commit() RETURNS text LANGUAGE c AS '$callback';
+CREATE FUNCTION generate_in_callback() RETURNS bool LANGUAGE c AS '$callback';
+CREATE FUNCTION generated_in_callback() RETURNS text LANGUAGE c AS '$callback';
 });
 my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
 my $asks = RawSession->start($node);
@@ -98,15 +98,31 @@ foreach my $end ('COMMIT', 'ROLLBACK', "PREPARE TRANSACTION 'waits'")
 
 	# The callback that was registered first is called last.
 	my $ended = $asks->query_safe('SELECT uuidv7_fast_wait(0)');
-	$session->query_safe('SELECT generate_after_commit()');
-	is($session->query_safe('SELECT generated_after_commit()'), 'generated', 'a UUID after a commit');
+	$session->query_safe('SELECT generate_in_callback()');
+	like($session->query_safe('SELECT generated_in_callback()'), qr/^\w{8}-/, 'a UUID after a commit');
 	is($asks->query_safe("SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
 		't', '... holds nothing back');
 	is($asks->query_safe('SELECT uuidv7_fast_wait(0)'), $ended, '... and counts as no end');
-	$session->query_safe("SET fast_uuid.ordering = 'durable'; SELECT generate_after_commit()");
-	is($session->query_safe('SELECT generated_after_commit()'),
+	$session->query_safe("SET fast_uuid.ordering = 'durable'; SELECT generate_in_callback()");
+	is($session->query_safe('SELECT generated_in_callback()'),
 		'ordering "durable" requires ' . ($node->pg_version >= 17 ? 'a transaction' : 'PostgreSQL 17 or later'),
 		'durable order after a commit: an error');
+	$session->quit;
+}
+
+# The first UUID of a transaction, or of the session, in a callback after ours as it is
+# prepared.
+foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_fast()')
+{
+	my $session = RawSession->start($node, "SET fast_uuid.ordering = 'instance'");
+	$session->query_safe($_) foreach "LOAD '$callback'", $before, 'BEGIN', 'SELECT generate_in_callback()',
+	  "PREPARE TRANSACTION 'late'";
+	my $id = $session->query_safe('SELECT generated_in_callback()');
+	like($id, qr/^\w{8}-/, "$before: a UUID in a callback of PREPARE TRANSACTION");
+	cmp_ok(watermark(), 'le', $id, "$before: ... holds the watermark back");
+	$asks->query_safe("COMMIT PREPARED 'late'");
+	cmp_ok(watermark(), 'gt', $id, "$before: ... until the transaction ends");
+	is($asks->query_safe("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', "$before: ... and no lock is left");
 	$session->quit;
 }
 
