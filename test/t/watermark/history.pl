@@ -1,0 +1,66 @@
+# A statement finds a watermark that is older than its snapshot, although others have asked
+# for hundreds since, in its database and in others: each is overtaken by a commit, so that
+# what the statement computes by itself is not right for it.  Without one it reads nothing.
+#
+# The history lasts 100 ms; a machine that is slow enough has the others ask for longer than
+# that, and tries again.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use RawSession;
+
+my ($tries, $calls, $lasting_ms) = (200, 200, 100);
+my @databases = ('postgres', 'one', 'two');
+my $node = PostgreSQL::Test::Cluster->new('history');
+$node->init;
+$node->append_conf('postgresql.conf', q{
+shared_preload_libraries = 'fast_uuid'
+synchronous_commit = off
+autovacuum = off
+jit = off
+log_statement = none
+});
+$node->start;
+$node->safe_psql('postgres', "CREATE DATABASE $_") foreach @databases[ 1, 2 ];
+$node->safe_psql($_, 'CREATE EXTENSION fast_uuid') foreach @databases;
+
+sub session
+{
+	my ($database) = @_;
+	return RawSession->connect($node, user => scalar(getpwuid $>), database => $database);
+}
+
+my $ask = 'DO $$ BEGIN FOR i IN 1..%d LOOP PERFORM %s; PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$';
+my ($reader, $watch) = (session('postgres'), session('postgres'));
+my %others = map { $_ => session($_) } @databases;
+my %attacks = (
+	'the watermark' => { map { $_ => 'uuidv7_fast_watermark()' } 'postgres' },
+	'the watermark, in three databases' => { map { $_ => 'uuidv7_fast_watermark()' } @databases });
+
+foreach my $what (sort keys %attacks)
+{
+	my %calls = %{ $attacks{$what} };
+	my $in_time;
+	foreach (1 .. $tries)
+	{
+		$watch->query_safe('SELECT uuidv7_fast_watermark()');
+		my $began = $watch->query_safe('SELECT extract(epoch FROM clock_timestamp())');
+		$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
+		$others{$_}->send(sprintf $ask, $calls, $calls{$_}) foreach sort keys %calls;
+		$others{$_}->receive foreach sort keys %calls;
+		my ($bound, $ended) = split / /, $reader->query_safe(q{SELECT uuidv7_fast_watermark() || ' ' || extract(epoch FROM clock_timestamp())});
+		$reader->query_safe('COMMIT');
+		$in_time = ($ended - $began) * 1000 < $lasting_ms or next;
+		isnt($bound, '00000000-0000-7000-8000-000000000000', "others ask for $what: a statement still finds one");
+		last;
+	}
+	ok($in_time, "others ask for $what: within $lasting_ms ms");
+}
+$node->stop;
+done_testing();
