@@ -195,6 +195,7 @@ uuidv7_fast_wait(PG_FUNCTION_ARGS)
 
 	/* Where this ends by an error, the server does what cancels the sleep. */
 	ConditionVariablePrepareToSleep(&waiting->ended_cv);
+	FUUID_TEST_POINT("wait_listed");
 	while ((ended = pg_atomic_read_u64(&waiting->ended)) ==
 		   (uint64) PG_GETARG_INT64(0) &&
 		   (now_us = monotonic_us()) < end_us)
