@@ -61,7 +61,7 @@ sub fields
 }
 
 # Collect rows (of one column) until the server waits for a query; the first error
-# stands in {error} as "SQLSTATE message|detail|hint".
+# stands in {error} as "SQLSTATE message|detail|hint", the server's process in {pid}.
 sub until_ready
 {
 	my ($self) = @_;
@@ -81,6 +81,7 @@ sub until_ready
 			my $fields = fields($body);
 			$self->{error} = "$fields->{C} " . join('|', map { $fields->{$_} // '' } qw(M D H));
 		}
+		$self->{pid} = unpack('N', $body) if $type eq 'K';
 		push @{ $self->{notices} }, fields($body)->{M} if $type eq 'N';
 		if ($type eq 'D')
 		{
@@ -151,12 +152,20 @@ sub query_safe
 	return $rows;
 }
 
-# Returns when the server's process has ended.
-sub quit
+# Ask the server's process to end.
+sub leave
 {
 	my ($self) = @_;
 	$self->{socket}->print('X' . pack('N', 4)) unless $self->{closed};
 	$self->{socket}->flush;
+	return;
+}
+
+# Returns when it has ended.
+sub quit
+{
+	my ($self) = @_;
+	$self->leave;
 	1 while ($self->message)[0] ne '';
 	$self->{socket}->close;
 	return;
