@@ -44,11 +44,11 @@ sub within
 sub wait_until
 {
 	my ($what, $condition) = @_;
-	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	foreach (1 .. 1000 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		my $value = $condition->();
 		return $value if $value;
-		usleep(10_000);
+		usleep(1000);
 	}
 	die "waited in vain: $what\n";
 }

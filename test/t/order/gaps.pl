@@ -1,0 +1,356 @@
+# Between any two steps of a session that others act upon stands a test point
+# (src/test_point.h).  A session X is held at each, on each way to it, while a session Y
+# does each thing that sessions do and another one reads and inserts; and once at each
+# point the server crashes.  After each combination the same must hold:
+#
+# I1  The UUID of a call is beyond all that had been returned or observed when it began,
+#     unless the order was given up; those of one session ascend under session order.
+# I2  I1 holds across the crash, with an earlier clock, and beyond a bound of setval().
+# I3  All rows below a watermark that are ever committed were visible to its statement.
+# I4  A session that waits for ends, and reads, comes to read all that is committed when
+#     nothing is in flight, without a timeout; an end is counted, nobody holds back.
+# I5  Nothing hangs, or fails, or leaves a lock.
+
+use strict;
+use warnings;
+
+use IO::Select;
+use List::Util qw(maxstr);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use KnownClock;
+use RawSession;
+use TestPoints;
+use Watchdog;
+
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+
+my ($node, $version) = new_test_build('gaps', 'restart_after_crash = on',
+	'max_prepared_transactions = 5', 'wal_writer_delay = 10s', "fast_uuid.source = 'getrandom'");
+my $durable = $version >= 170000;
+$node->append_conf('postgresql.conf',
+	"fast_uuid.ordering = '" . ($durable ? 'durable' : 'instance') . "'\n");
+my $clock = KnownClock->new($node);
+my $ms = 1_000_000;
+$clock->put(1_800_000_000_000 * $ms);
+
+# Statements; {id +5} is a UUID of five milliseconds after the clock, {us +5} that time.
+my $id = 'SELECT uuidv7_fast()';
+my $row = 'INSERT INTO made DEFAULT VALUES RETURNING id';
+my $rows = "BEGIN; $row";
+my $prepare = "PREPARE TRANSACTION '{pid}'";
+my $commit_prepared = "COMMIT PREPARED '{pid}'";
+my $exit = 'exit';
+my $all = 'SELECT count(*) FROM made';
+
+# Not evaluated by the planner as well, before the statement has its snapshot
+my $read = "SELECT concat(w, chr(32), ($all WHERE id < w))"
+  . ' FROM (SELECT uuidv7_fast_watermark() AS w OFFSET 0) AS r';
+my $ended = "SELECT uuidv7_fast_wait(-1, '0')";
+my $wait = "SELECT uuidv7_fast_wait({ended}, '1 day')";
+my $reset = 'SELECT fast_uuid_reset_ordering()';
+my $any_lead = "SET fast_uuid.max_clock_lead = '1 d'";
+my $setval = "SELECT setval('fast_uuid_upper_bound', {us +3000})";
+sub observe { my ($ms) = @_; return "SELECT fast_uuid_observe('{id +$ms}')" }
+
+# How X comes to the points: its statements before; the milliseconds that pass then, or
+# what is set; the statement in which it is held, and where.
+my @bound = map { "upper_bound_$_" } qw(sought read written moved);
+my @ways = (
+	[ 'a row', [], 0, $row, qw(joining upper_bound_schema publishing published reserved),
+		@bound, qw(clearing cleared waking) ],
+	[ 'rollback', [$rows], 0, 'ROLLBACK', 'clearing' ],
+	[ 'prepare', [$rows], 0, $prepare, qw(preparing clearing) ],
+	[ 'exit', [$rows], 0, $exit, qw(clearing leaving) ],
+	[ 'reset', [], 0, $reset, qw(resetting reset upper_bound_written) ],
+	[ 'read', [], 0, $read, qw(joining watermark in_flight_read watermark_computed) ],
+	[ 'read beside a prepared one', [ $rows, $prepare ], 0, $read, 'locks_read' ],
+	[ 'read after it', [ $rows, $prepare, $commit_prepared ], 0, $read, 'locks_read' ],
+	[ 'wait', [ $ended, $read ], 0, $wait, qw(wait_due wait_listed) ],
+	[ 'woken', [$read], 0, "SELECT uuidv7_fast_wait(-1, '1 day')",
+		qw(wait_due wait_listed wait_counted) ],
+	[ 'an id, soon at the bound', [$id], 600, $id, @bound ],
+	[ 'an id beyond the bound', [$id], 1500, $id, @bound ],
+	[ 'an id after setval', [], $setval, $id, 'reserved', grep { !/written/ } @bound ],
+	[ 'observe', [], 0, observe(500), @bound ],
+	[ 'observe below setval', [], $setval, observe(500), grep { !/written/ } @bound ],
+	[ 'observe beyond setval', [$any_lead], $setval, observe(4000), @bound ]);
+
+# What Y does: its statements before X is held, and the one while it is, or already before,
+# where X ends a transaction; where it has joined the order it is not beside a reset.
+my @actions = (
+	[ 'session order', ["SET fast_uuid.ordering = 'session'"], 'SELECT a < b FROM'
+		  . ' (SELECT uuidv7_fast() AS a, uuidv7_fast_watermark(), uuidv7_fast() AS b) AS s' ],
+	[ 'instance order', ["SET fast_uuid.ordering = 'instance'"], $id ],
+	[ 'an id', [], $id ],
+	[ 'a row', [], $row ],
+	[ 'a row in flight', [], $rows ],
+	[ 'commit', [$rows], 'COMMIT', 'joined' ],
+	[ 'rollback', [$rows], 'ROLLBACK', 'joined' ],
+	[ 'prepare', [$rows], $prepare, 'joined' ],
+	[ 'commit prepared', [ $rows, $prepare ], $commit_prepared, 'joined' ],
+	[ 'exit', [$rows], $exit, 'joined' ],
+	[ 'observe', [], observe(100) ],
+	[ 'observe beyond', [$any_lead], observe(3500) ],
+	[ 'reset', [], $reset ],
+	[ 'read', [], $read ],
+	[ 'wait', [ $ended, $read ], $wait, 'joined' ],
+	[ 'waiting', [ $ended, $read ], $wait, 'joined and begun' ],
+	[ 'wait, no timeout', [], $ended ],
+	[ 'GRANT', [], 'GRANT SELECT ON fast_uuid_upper_bound TO pg_monitor' ],
+	[ 'ALTER', [], 'ALTER SEQUENCE fast_uuid_upper_bound OWNED BY NONE' ],
+	[ 'setval ahead', [], $setval ],
+	[ 'setval behind', [], $setval =~ s/\+3000/-1000/r ]);
+
+my $admin;
+my $latest = '';     # the greatest id that was returned or observed
+my $bound = '';      # of setval(): whoever looks from then on begins beyond it
+my $orders = 0;      # how often they were given up
+my @reads;           # each watermark, and how many rows below it the statement saw
+my @wrong;
+
+sub give_up_order
+{
+	($latest, $bound, @reads) = ('', '');
+	$orders++;
+	return;
+}
+
+sub session
+{
+	my ($name) = @_;
+	my $session = RawSession->start($node);
+	@$session{qw(name sql)} = ($name, '');
+	return $session;
+}
+
+sub id_of
+{
+	my $at = $_[0] / $ms;
+	return sprintf '%08x-%04x-7000-8000-000000000000', $at >> 16, $at & 0xFFFF;
+}
+
+sub begin
+{
+	my ($session, $sql) = @_;
+	my $now = $clock->now;
+	$sql =~ s/\{(pid|ended)\}/$session->{$1}/;
+	$sql =~ s/\{id (\S+)\}/id_of($now + $1 * $ms)/e;
+	$sql =~ s/\{us (\S+)\}/($now + $1 * $ms) \/ 1000/e;
+	$session->{looked} ||= $sql =~ /'instance'/;
+	$session->{open} = $sql eq $rows;
+	@$session{qw(sql orders latest)} = ($sql, $orders, $latest);
+	$session->{bound} = $session->{looked} ? '' : $bound;
+	return $sql eq $exit ? $session->leave : $session->send($sql);
+}
+
+# Wait until a session has an answer, or cannot go on.
+sub settle
+{
+	my ($session) = @_;
+	until (IO::Select->new($session->{socket})->can_read(0.003))
+	{
+		last if $admin->query_safe("SELECT count(*) FROM pg_stat_activity WHERE pid = $session->{pid}"
+			  . " AND wait_event_type IN ('LWLock', 'Lock', 'Buffer', 'BufferPin', 'Extension')");
+	}
+	return $session->has_answer;
+}
+
+# What came of a statement, and whether it may.
+sub finish
+{
+	my ($session) = @_;
+	my $sql = $session->{sql};
+	my $answer = $session->receive;
+	my $error = $session->{error} || ($session->{closed} && $sql ne $exit ? 'closed' : '');
+	my $said = "$session->{name}: $sql: $answer$error";
+	my $expected = $session->{refused} ? qr/^57014/ : qr/^$/;
+	$session->{sql} = '';
+	push @wrong, "I5, no unexpected error: $said" if $error !~ $expected;
+	return '' if $error ne '';
+	give_up_order() if $sql eq $reset && !$session->{has_reset};
+	my ($made) = $answer =~ /^(\S{36})$/m;
+	my ($observed) = $sql =~ /observe\('(.*)'\)/;
+	my $beyond = maxstr($session->{latest}, $session->{bound} eq $bound ? $bound : '');
+	push @wrong, "I1, order: $said is not beyond $beyond"
+	  if $made && $made le $beyond && $session->{orders} == $orders;
+	push @wrong, "I1, order of the session: $said" if $answer eq 'f';
+	$session->{looked} ||= $made;
+	$latest = maxstr($latest, grep { defined } $made, $observed);
+	$bound = id_of($1 * 1000) if $sql =~ /setval\(.*, (\d+)/;
+	if ($answer =~ /^(\S{36}) (\d+)$/)
+	{
+		push @reads, "('$1'::uuid, $2)";
+		$session->{seen} = $2;
+	}
+	$session->{ended} = $answer if $sql =~ /fast_wait/;
+	return $answer;
+}
+
+sub run
+{
+	my ($session, @sql) = @_;
+	my $answer;
+	foreach my $sql (@sql)
+	{
+		begin($session, $sql);
+		$answer = finish($session);
+	}
+	return $answer;
+}
+
+# What came of a statement; whoever waits has been woken, reads, and waits again.
+sub go_on
+{
+	my ($session) = @_;
+	my $follows = $session->{sql} =~ /1 day/;
+	finish($session);
+	run($session, $read) if $follows;
+	begin($session, $wait) if $follows;
+	return;
+}
+
+# Whoever waits comes to read all, when nothing is in flight.
+sub check_waiting
+{
+	my $count = $admin->query_safe($all);
+	foreach my $session (grep { $_->{sql} =~ /1 day/ } @_)
+	{
+		go_on($session) while $session->{seen} != $count;
+	}
+	return;
+}
+
+# The server ends X where it stands, and all others; the clock is behind when it is
+# back, by so little that nobody waits for it.
+sub crash
+{
+	my ($x, @others) = @_;
+	kill 'KILL', $x->{pid};
+	foreach my $session ($x, @others, $admin)
+	{
+		$session->receive until $session->{closed};
+		$session->{sql} = $session->{open} = '';
+	}
+	$durable ? $clock->step(-1900 * $ms) : give_up_order();
+	wait_until_up($node);
+	$admin = session('admin');
+	return;
+}
+
+# When all have done what they do; the last one knows nothing of setval() or a crash.
+sub check_the_end
+{
+	my (@sessions) = @_;
+	my $last = $sessions[-1];
+	my @open = grep { $_->{open} } @sessions;
+	my @prepared = split /\n/, $admin->query_safe('SELECT gid FROM pg_prepared_xacts');
+
+	check_waiting(@sessions) unless @open || @prepared;
+	run($last, $read);
+	run($_, 'COMMIT') foreach @open;
+	run($admin, "COMMIT PREPARED '$_'") foreach @prepared;
+	my $count = run($last, $ended);
+	run($last, $row);
+	push @wrong, 'I4, an end is counted' if run($last, $ended) != $count + 1;
+	check_waiting(@sessions);
+	run($last, $read);
+	push @wrong, 'I4, the watermark is beyond all rows' if $last->{seen} != $admin->query_safe($all);
+	push @wrong, 'I4, nobody holds it back'
+	  if run($last, "SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'instance'") ne '';
+	push @wrong, 'I5, no lock is left'
+	  if $admin->query_safe('SELECT count(*) FROM pg_locks WHERE objsubid = 30069');
+	push @wrong, map { "I3, a row below watermark $_ was not visible" } split /\n/,
+	  $admin->query_safe('SELECT w FROM (VALUES ' . join(', ', splice @reads) . ') AS r (w, n)'
+		  . " WHERE n <> ($all WHERE id < w)");
+	$admin->query_safe("SELECT pg_terminate_backend($_->{pid})")
+	  foreach grep { $_->{sql} ne '' } @sessions;
+	$_->quit foreach @sessions;
+	return;
+}
+
+sub combine
+{
+	my ($way, $point, $action, $crash) = @_;
+	my (undef, $x_before, $then, $x_sql) = @$way;
+	my (undef, $y_before, $y_sql, $joined) = @$action;
+	my $begun = ($joined // '') =~ /begun/;
+	my @sessions = map { session($_) } 'X', 'Y', 'another';
+	my ($x, $y, $other) = @sessions;
+
+	# So that what the earlier ones have set is behind.
+	$clock->step(20_000 * $ms);
+	$bound = '';
+	run($y, @$y_before);
+	$clock->step(2000 * $ms);
+	run($x, @$x_before);
+	$then =~ /^\d+$/ ? $clock->step($then * $ms) : run($admin, $then);
+
+	begin($y, $y_sql) if $begun;
+	hold_at($x, $point, sub { begin($x, $x_sql) });
+	$x->{has_reset} = $x_sql eq $reset && $point ne 'resetting';
+	give_up_order() if $x->{has_reset};
+	if ($y_sql eq $reset && $point ne 'joining')
+	{
+		$y->query_safe("SET statement_timeout = '10ms'");
+		$y->{refused} = 1;
+	}
+	begin($y, $y_sql) unless $begun;
+	go_on($y) if settle($y);
+
+	# Whoever waits is not woken by yet another end.
+	foreach my $sql ($crash ? () : $y_sql eq $wait ? $read : ($read, $row))
+	{
+		begin($other, $sql) if $other->{sql} eq '';
+		finish($other) if settle($other);
+	}
+	crash(@sessions) if $crash;
+	let_go($point);
+	finish($_) foreach grep { $_->{sql} ne '' && $_->{sql} !~ /1 day/ } @sessions;
+	push @sessions, session('the last') if $bound ne '' || $crash;
+	check_the_end(@sessions);
+	return;
+}
+
+# The first one that gets something wrong is told, and is the last.
+sub check
+{
+	my ($name, @combination) = @_;
+	eval { within($node, $name, sub { combine(@combination) }); 1 } or push @wrong, $@;
+	return unless @wrong;
+	fail($name);
+	diag(join "\n", @wrong);
+	$node->stop('immediate');
+	done_testing();
+	exit 1;
+}
+
+$admin = session('admin');
+@ways = grep { $durable || $_->[2] !~ /upper_bound/ } @ways;
+@actions = grep { $durable || $_->[2] !~ /upper_bound/ } @actions;
+my ($combinations, %points) = 0;
+foreach my $way (@ways)
+{
+	my ($how, undef, undef, $sql, @points) = @$way;
+	@points = grep { $durable || !/upper_bound/ } @points;
+	foreach my $point (@points)
+	{
+		foreach my $action (@actions)
+		{
+			my ($what, undef, undef, $joined) = @$action;
+			next if $joined && $sql eq $reset || $what eq 'waiting' && $point !~ /^(clear|wak)/;
+			check("$how, at $point, beside $what", $way, $point, $action);
+			$combinations++;
+		}
+		check("$how, at $point, and a crash", $way, $point, $actions[2], 1) unless $points{$point}++;
+	}
+	pass("$how, held at @points") if @points;
+}
+my @missing = grep { !$points{$_} && ($durable || !/upper_bound/) }
+  map { slurp_file($_) =~ /FUUID_TEST_POINT\("(\w+)"\)/g } glob 'src/*/*.c';
+is("@missing", '', 'there is a way to each point');
+note(keys(%points) . " points, $combinations combinations, and a crash at each point");
+$node->stop;
+done_testing();
