@@ -1,45 +1,21 @@
-# Interleavings of the watermark and of durable order whose windows are
-# nanoseconds, forced: a test build holds up a session between two steps
-# (test/modules/test_points.c), until others have done theirs.
+# Interleavings of the watermark and of durable order whose windows are nanoseconds,
+# forced: a session is held up between two steps, until others have done theirs.  Those
+# of two sessions and one thing that each does are order/gaps.pl's.
 
 use strict;
 use warnings;
 
-use Cwd;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
 use KnownClock;
 use RawSession;
+use TestPoints;
 use Watchdog;
 
-delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
-
-my $build = PostgreSQL::Test::Utils::tempdir() . '/build';
-mkdir $build or die "could not create $build: $!";
-system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
-system_or_bail('make', '-s', '-C', $build, 'clean', 'PG_CONFIG=pg_config');
-system_or_bail('make', '-s', '-C', $build, 'fast_uuid.so', 'TEST_POINTS=yes', 'ASSERTIONS=yes', 'PG_CONFIG=pg_config');
-my $modules = getcwd() . '/test/modules';
-
-# The extension's functions become those of the test build, which needs the points
-# to be there; the library that is installed is not loaded any more.
-my $node = PostgreSQL::Test::Cluster->new('forced');
-$node->init;
-$node->start;
-$node->safe_psql('postgres', qq{
-CREATE EXTENSION fast_uuid;
-UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid';
-CREATE TABLE made (id uuid DEFAULT uuidv7_fast());
-});
-my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
-$node->append_conf('postgresql.conf', qq{
-shared_preload_libraries = '$modules/test_points} . ($version < 170000 ? ", $build/fast_uuid" : '') . qq{'
-fast_uuid.ordering = 'instance'
-autovacuum = off
-});
+my ($node, $version) = new_test_build('forced', "fast_uuid.ordering = 'instance'",
+	'max_prepared_transactions = 5');
 
 sub restart_with
 {
@@ -52,9 +28,7 @@ sub restart_with
 
 sub session
 {
-	my $session = RawSession->start($node);
-	$session->{pid} = $session->query_safe('SELECT pg_backend_pid()');
-	return $session;
+	return RawSession->start($node);
 }
 
 sub receive
@@ -70,28 +44,11 @@ sub watermark
 	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
 }
 
-sub point
-{
-	my ($name) = @_;
-	return $node->data_dir . "/test_point.$name";
-}
-
 # Let a session run a statement, and go no further than the point.
 sub hold
 {
 	my ($session, $name, $sql) = @_;
-	append_to_file(point("$name.new"), $session->{pid});
-	rename(point("$name.new"), point($name)) or die "could not rename: $!";
-	$session->send($sql);
-	wait_until("$name is reached", sub { -e point("$name.reached") });
-	return;
-}
-
-sub let_go
-{
-	my ($name) = @_;
-	unlink point($name) or die "could not remove: $!";
-	return;
+	return hold_at($session, $name, sub { $session->send($sql) });
 }
 
 sub wait_of
@@ -110,76 +67,16 @@ sub wait_for
 
 my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
 
-restart_with("max_prepared_transactions = 5\n");
+$node->start;
 {
 	my ($writer, $other) = (session(), session());
-
-	$writer->query_safe('BEGIN');
-	hold($writer, 'reserved', $insert);
-	my $first = watermark();
-	my $value = $other->query_safe('SELECT uuidv7_fast()');
-	my $second = watermark();
-	let_go('reserved');
-	my $id = receive($writer);
-	cmp_ok($value, 'gt', $id, 'a writer stands after its exchange: others generate beyond');
-	cmp_ok($first,  'le', $id, 'a writer stands after its exchange: the watermark is not beyond its value');
-	cmp_ok($second, 'le', $id, 'nor later');
-	my $ended = $other->query_safe('SELECT uuidv7_fast_wait(0)');
-	hold($writer, 'clearing', 'COMMIT');
-	is($other->query_safe("SELECT count(*) FROM made WHERE id = '$id'"), '1', 'it has committed');
-	cmp_ok(watermark(), 'le', $id, 'and holds the watermark back');
-	is($other->query_safe("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'instance'"), $writer->{pid}, 'as the statistics tell');
-	is($other->query_safe("SELECT uuidv7_fast_wait($ended, '0')"), $ended, 'nor is its end counted');
-	let_go('clearing');
-	receive($writer);
-	is($other->query_safe("SELECT uuidv7_fast_wait($ended, '0')"), $ended + 1, 'it is');
-	cmp_ok(watermark(), 'gt', $value, 'until it has cleared what it had published');
-
-	# It clears, counts its end, and wakes who waits, in this order.
-	$ended = $other->query_safe('SELECT uuidv7_fast_wait(0)');
-	$writer->query_safe('BEGIN');
-	$id = $writer->query_safe($insert);
-	hold($writer, 'waking', 'COMMIT');
-	is($other->query_safe("SELECT uuidv7_fast_wait($ended, '1 day')"), $ended + 1, 'a writer that has woken nobody yet is counted');
-	cmp_ok(watermark(), 'gt', $id, '... and holds nothing back');
-	let_go('waking');
-	receive($writer);
-
-	# Between the latest value and the transactions, or between those and the snapshot, a
-	# writer commits of which the statement's own snapshot does not know.
-	foreach my $point ('watermark', 'in_flight_read')
-	{
-		$writer->query_safe('BEGIN');
-		$id = $writer->query_safe($insert);
-		hold($other, $point, 'SELECT uuidv7_fast_watermark()');
-		$writer->query_safe('COMMIT');
-		let_go($point);
-		cmp_ok(receive($other), 'le', $id, "a writer commits while a reader stands at $point: its watermark is not beyond a row that it does not see");
-		cmp_ok(watermark(), 'gt', $id, 'the next one is');
-	}
-
-	hold($other, 'watermark', 'SELECT uuidv7_fast_watermark()');
-	$writer->query_safe('BEGIN');
-	$id = $writer->query_safe($insert);
-	let_go('watermark');
-	cmp_ok(receive($other), 'le', $id,
-		'a writer generates between the latest value and the transactions of a reader: its watermark is not beyond that');
-	cmp_ok(watermark(), 'le', $id, 'nor the next');
-
-	# Between the transactions and the locks of those that are prepared.
-	hold($other, 'in_flight_read', 'SELECT uuidv7_fast_watermark()');
-	$writer->query_safe("PREPARE TRANSACTION 'it'");
-	let_go('in_flight_read');
-	cmp_ok(receive($other), 'le', $id, 'a writer prepares between the transactions and the locks of a reader: the watermark is not beyond its value');
-	$writer->query_safe("COMMIT PREPARED 'it'");
-	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
 
 	# The instance leads the clock, by a UUID that is observed, until the reset.  Two
 	# transactions publish the same nanosecond, and both are prepared.
 	$other->query_safe(q{SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))});
 	$_->query_safe("BEGIN; SET LOCAL lock_timeout = '10 s'") foreach $writer, $other;
 	hold($writer, 'published', $insert);
-	$id = $other->query_safe($insert);
+	my $id = $other->query_safe($insert);
 	let_go('published');
 	cmp_ok(receive($writer), 'gt', $id, 'a writer has published, and another one exchanges first: its value is greater');
 	$_->query_safe("PREPARE TRANSACTION '$_->{pid}'") foreach $writer, $other;
@@ -189,17 +86,6 @@ restart_with("max_prepared_transactions = 5\n");
 		$prepared->query_safe("COMMIT PREPARED '$prepared->{pid}'");
 	}
 	cmp_ok(watermark(), 'gt', $id, 'until both are finished');
-
-	# What is counted too early is taken for finished.
-	$writer->query_safe('BEGIN');
-	$id = $writer->query_safe($insert);
-	hold($writer, 'preparing', "PREPARE TRANSACTION 'it'");
-	cmp_ok(watermark(), 'le', $id, 'a writer stands in PREPARE TRANSACTION: the watermark is not beyond its value');
-	let_go('preparing');
-	receive($writer);
-	cmp_ok(watermark(), 'le', $id, 'nor when it is prepared');
-	$writer->query_safe("ROLLBACK PREPARED 'it'");
-	cmp_ok(watermark(), 'gt', $id, 'until it is finished');
 	$_->quit foreach $writer, $other;
 }
 
@@ -304,21 +190,6 @@ SKIP:
 	my @both = sort(receive($first), receive($second));
 	ok($both[0] gt $latest && $both[1] gt $both[0], 'a session forgets how far it is covered: it waits for the one that moves the upper bound');
 	$latest = $both[1];
-
-	foreach my $point ('upper_bound_written', 'upper_bound_read')
-	{
-		my $where = $point eq 'upper_bound_written' ? 'written the upper bound, and not flushed it' : 'read the upper bound, and not moved it';
-		$clock->step(3600 * 1_000_000_000);
-		hold($first, $point, 'SELECT uuidv7_fast()');
-		$second->send('SELECT uuidv7_fast()');
-		wait_for($second, qr/ Buffer/);
-		ok(!$second->has_answer, "a session has $where: another one that needs it gets no value");
-		ok(!$first->has_answer, 'nor does the first');
-		let_go($point);
-		my @ids = sort(receive($first), receive($second));
-		ok($ids[0] gt $latest && $ids[1] gt $ids[0], 'both get theirs afterwards');
-		$latest = $ids[1];
-	}
 	$_->quit foreach $first, $second;
 
 	# The upper bound is moved to another schema while a session that looks for it knows the old
