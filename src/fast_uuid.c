@@ -16,7 +16,7 @@ PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	fuuid_in_flight_init();
 	fuuid_settings_init();
 	fuuid_shared_init();
-	fuuid_in_flight_init();
 }

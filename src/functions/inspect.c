@@ -119,7 +119,7 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	put_stats(result, "session", true, fuuid_session_last_ns,
-			  fuuid_session_largest_clock_lead_ns, FUUID_HELD_BACK_BY_NONE, 0);
+			  fuuid_session_largest_lead_ns, FUUID_HELD_BACK_BY_NONE, 0);
 
 	/* A standby does not hold the locks of prepared transactions. */
 	if (shared && !RecoveryInProgress())

@@ -28,15 +28,14 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_wait);
 
 /*
  * Each wake-up takes some microseconds of the backend that commits.  So in the
- * mean a session calls once per millisecond, and all of a database together
- * ten times; what comes sooner sleeps first.  After a time without calls some
- * are free, because rows that come seldom need not come evenly.
+ * mean a session calls once per millisecond, and up to a hundred sessions of a
+ * database together ten times; what comes sooner sleeps first.  After a time
+ * without calls some are free: rows that come seldom need not come evenly.
  */
 #define CALL_US			1000
 #define SHARED_CALL_US	100
 #define FREE_US			10000
 #define SLEEP_MAX_US	10000
-
 #define WAIT_EVENT		FUUID_WAIT_EVENT("FastUuidWait")
 
 static void
@@ -124,7 +123,7 @@ end_of_timeout(Datum timeout)
 	return end <= now ? 0 : monotonic_us() + ((uint64) end - (uint64) now);
 }
 
-/* When the call after one that was due then is due. */
+/* When the next call is due, if the one before was due then. */
 static uint64
 next_due(uint64 due_us, uint64 now_us, uint64 call_us)
 {
@@ -134,32 +133,36 @@ next_due(uint64 due_us, uint64 now_us, uint64 call_us)
 
 /*
  * Sleep until this call is due (the "virtual scheduling" of ITU-T I.371), but
- * not beyond the timeout.  Nobody wakes this backend: it is in no list, and
- * looks afterwards whether what it waits for has come.
+ * not beyond the timeout; then it does not count, or short timeouts would keep
+ * others waiting.  Nobody wakes this backend: it is in no list, and looks
+ * afterwards whether what it waits for has come.
  */
 static void
-sleep_until_due(Waiting *waiting, uint64 end_us)
+sleep_until_due(WaitGroup *group, uint64 end_us)
 {
 	static uint64 own_due_us = 0;
 	uint64		now_us = monotonic_us();
-	uint64		seen = pg_atomic_read_u64(&waiting->due_us);
-	uint64		due_us;
+	uint64		seen = pg_atomic_read_u64(&group->due_us);
+	uint64		due_us = Max(next_due(seen, now_us, SHARED_CALL_US),
+							 next_due(own_due_us, now_us, CALL_US));
 
-	do
-		due_us = next_due(seen, now_us, SHARED_CALL_US);
-	while (!pg_atomic_compare_exchange_u64(&waiting->due_us, &seen, due_us));
-	own_due_us = next_due(own_due_us, now_us, CALL_US);
-	due_us = Min(Max(due_us, own_due_us), end_us);
-
-	while ((now_us = monotonic_us()) < due_us)
+	for (; now_us < Min(due_us, end_us); now_us = monotonic_us())
 	{
+		uint64		us = Min(due_us, end_us) - now_us;
+
 		(void) WaitLatch(MyLatch,
 						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 (due_us - now_us + FUUID_US_PER_MS - 1) / FUUID_US_PER_MS,
+						 (us + FUUID_US_PER_MS - 1) / FUUID_US_PER_MS,
 						 WAIT_EVENT);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	if (now_us < due_us)
+		return;
+	own_due_us = next_due(own_due_us, now_us, CALL_US);
+	do
+		due_us = next_due(seen, now_us, SHARED_CALL_US);
+	while (!pg_atomic_compare_exchange_u64(&group->due_us, &seen, due_us));
 }
 
 /*
@@ -177,7 +180,7 @@ sleep_until_due(Waiting *waiting, uint64 end_us)
 Datum
 uuidv7_fast_wait(PG_FUNCTION_ARGS)
 {
-	Waiting    *waiting;
+	WaitGroup  *group;
 	uint64		ended;
 	uint64		end_us;
 	uint64		now_us;
@@ -189,20 +192,20 @@ uuidv7_fast_wait(PG_FUNCTION_ARGS)
 	require_waitable();
 	fuuid_in_flight_join(false);
 	end_us = end_of_timeout(PG_GETARG_DATUM(1));
-	waiting = fuuid_shared_waiting();
-	sleep_until_due(waiting, end_us);
+	group = fuuid_in_flight_wait_group;
+	sleep_until_due(group, end_us);
 	FUUID_TEST_POINT("wait_due");
 
 	/* Where this ends by an error, the server does what cancels the sleep. */
-	ConditionVariablePrepareToSleep(&waiting->ended_cv);
+	ConditionVariablePrepareToSleep(&group->ended_cv);
 	FUUID_TEST_POINT("wait_listed");
-	while ((ended = pg_atomic_read_u64(&waiting->ended)) ==
+	while ((ended = pg_atomic_read_u64(&group->ended)) ==
 		   (uint64) PG_GETARG_INT64(0) &&
 		   (now_us = monotonic_us()) < end_us)
 	{
 		uint64		ms = (end_us - now_us) / FUUID_US_PER_MS + 1;
 
-		(void) ConditionVariableTimedSleep(&waiting->ended_cv,
+		(void) ConditionVariableTimedSleep(&group->ended_cv,
 										   Min(ms, INT_MAX), WAIT_EVENT);
 	}
 	(void) ConditionVariableCancelSleep();
@@ -212,6 +215,6 @@ uuidv7_fast_wait(PG_FUNCTION_ARGS)
 	 * After the number was read.  A statement that cannot compute a watermark
 	 * of its own must have one that the counted transactions do not hold back.
 	 */
-	fuuid_watermark_prepare();
+	fuuid_watermark_after_wait();
 	PG_RETURN_INT64((int64) ended);
 }

@@ -121,8 +121,8 @@ must_begin_after(UpperBoundValue value)
 void
 fuuid_durable_write(UpperBound *bound, uint64 last_ns)
 {
-	UpperBoundValue value = {(last_ns + STRIDE_NS) / FUUID_NS_PER_US,
-	fuuid_shared->incarnation};
+	UpperBoundValue value =
+	{(last_ns + STRIDE_NS) / FUUID_NS_PER_US, fuuid_shared->incarnation};
 
 	fuuid_upper_bound_write(bound, value);
 	set_covered(bound, value.us * FUUID_NS_PER_US);

@@ -36,6 +36,7 @@ uint64		fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 bool		fuuid_in_flight_joined = false;
 bool		fuuid_in_flight_generates = false;
 static InFlight *my_element = NULL; /* once it has joined */
+WaitGroup  *fuuid_in_flight_wait_group = NULL;
 static bool preparing = false;	/* PRE_PREPARE is over, or at work */
 
 /* Keep what the transaction, which is about to be prepared, has published. */
@@ -64,8 +65,6 @@ keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 static void
 clear_published(void)
 {
-	Waiting    *waiting;
-
 	if (fuuid_in_flight_published_ns == FUUID_NOTHING_PUBLISHED)
 		return;
 	FUUID_TEST_POINT("clearing");
@@ -77,10 +76,9 @@ clear_published(void)
 	FUUID_TEST_POINT("cleared");
 
 	/* In this order: see "Memory order" in shared.h. */
-	waiting = fuuid_shared_waiting();
-	pg_atomic_fetch_add_u64(&waiting->ended, 1);
+	pg_atomic_fetch_add_u64(&fuuid_in_flight_wait_group->ended, 1);
 	FUUID_TEST_POINT("waking");
-	ConditionVariableBroadcast(&waiting->ended_cv);
+	ConditionVariableBroadcast(&fuuid_in_flight_wait_group->ended_cv);
 }
 
 /*
@@ -117,28 +115,24 @@ leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 	fuuid_in_flight_generates = false;
 }
 
-/* From the library's beginning on: the first UUID may come in a callback. */
+/* As the library is loaded: the first UUID may come in another's callback. */
 void
 fuuid_in_flight_init(void)
 {
 	RegisterXactCallback(keep_for_prepared, NULL);
+	RegisterResourceReleaseCallback(clear_at_end, NULL);
 }
 
 static void
 join(void)
 {
-	static bool registered = false;
 	uint32		number = FUUID_MY_PROC_NUMBER;
+	WaitGroup  *group;
 
 	FUUID_TEST_POINT("joining");
 	fuuid_shared_require();
 	if (number >= (uint32) MaxBackends)
 		elog(ERROR, "an auxiliary process cannot join the order of UUIDs");
-
-	/* After an error, and while the process ends, this can come again. */
-	if (!registered)
-		RegisterResourceReleaseCallback(clear_at_end, NULL);
-	registered = true;
 	before_shmem_exit(leave, 0);
 
 	my_element = &fuuid_shared->in_flight[number];
@@ -146,6 +140,12 @@ join(void)
 	my_element->pid = MyProcPid;
 	if (fuuid_shared->in_flight_used <= number)
 		fuuid_shared->in_flight_used = number + 1;
+	group = fuuid_shared->wait_groups;
+	while (group->database != MyDatabaseId && OidIsValid(group->database) &&
+		   group < &fuuid_shared->wait_groups[FUUID_WAIT_GROUPS - 1])
+		group++;
+	group->database = MyDatabaseId;
+	fuuid_in_flight_wait_group = group;
 	LWLockRelease(&fuuid_shared->lock);
 	fuuid_in_flight_joined = true;
 }
@@ -158,7 +158,6 @@ join(void)
  * What this backend has generated under session order before a reset, while
  * the clock was wrong, must not come back.  So it forgets its latest UUID, but
  * only "to_generate": its order continues where it asks for the watermark.
- *
  * Raises an error if there is no shared memory.
  */
 void

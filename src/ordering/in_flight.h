@@ -11,10 +11,11 @@
 
 #define FUUID_NOTHING_PUBLISHED		PG_UINT64_MAX
 
-/* What this backend has published; has it joined, and may it generate? */
+/* What this backend has published; has it joined, and also "to_generate"? */
 extern uint64 fuuid_in_flight_published_ns;
 extern bool fuuid_in_flight_joined;
 extern bool fuuid_in_flight_generates;
+extern union WaitGroup *fuuid_in_flight_wait_group; /* once it has joined */
 
 extern void fuuid_in_flight_init(void);
 extern void fuuid_in_flight_join(bool to_generate);

@@ -33,7 +33,7 @@ fuuid_ordering_advance_past(uint64 ns)
 	uint64		lead;
 
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
-		fuuid_in_flight_join(true);
+		fuuid_in_flight_join(false);
 	clock_ns = fuuid_clock_read();
 	lead = Max(ns, clock_ns) - clock_ns;
 	if (lead >= FUUID_SMALL_LEAD_NS && lead > limit)
@@ -46,7 +46,10 @@ fuuid_ordering_advance_past(uint64 ns)
 	if (fuuid_ordering_scope == FUUID_ORDERING_DURABLE)
 		fuuid_durable_cover(ns);
 	if (fuuid_ordering_scope != FUUID_ORDERING_SESSION)
+	{
 		(void) fuuid_instance_advance_to(ns);
+		fuuid_in_flight_join(true);
+	}
 	fuuid_session_last_ns = Max(fuuid_session_last_ns, ns);
 }
 
@@ -90,11 +93,10 @@ reset_shared(StringInfo pids)
 }
 
 /*
- * Forget the latest UUID of the instance, for all, and under durable order
- * return the upper bound to the clock: in one step for others, who need the
- * sequence's page before they generate.  Raises an error, and leaves the order
- * as it is, if this transaction has UUIDs of it, or if another backend has
- * joined it.
+ * Reset the instance for all, and if "durable" return the upper bound to the
+ * clock: in one step for others, who need the sequence's page to generate.
+ * Raises an error, and leaves the order as it is, if this transaction has UUIDs
+ * of it, or if another backend has joined it.
  */
 static void
 reset_instance(bool durable)
@@ -103,14 +105,16 @@ reset_instance(bool durable)
 	UpperBound	bound;
 	int			others;
 
-	fuuid_in_flight_join(true);
+	fuuid_in_flight_join(false);
 	if (fuuid_in_flight_published_ns != FUUID_NOTHING_PUBLISHED)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot reset the order of UUIDs in a transaction that has generated some"),
 				 errhint("End the transaction first.")));
 
+	/* Memory may run out here, and must not with the locks held. */
 	initStringInfo(&pids);
+	enlargeStringInfo(&pids, MaxBackends * (int) sizeof("-2147483648, "));
 	for (int tries = 1;; tries++)
 	{
 		uint64		clock_ns = durable ? fuuid_clock_read() : 0;
@@ -124,7 +128,7 @@ reset_instance(bool durable)
 		if (durable)
 			fuuid_upper_bound_unlock(&bound);
 		if (others == 0)
-			return;
+			break;
 
 		/* Backends that are about to exit get time, as in DROP DATABASE. */
 		if (tries == 50)
@@ -139,12 +143,10 @@ reset_instance(bool durable)
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(100 * 1000L);
 	}
+	fuuid_in_flight_join(true);
 }
 
-/*
- * Give up the order with earlier UUIDs: for this backend, under a wider order
- * for all.
- */
+/* Give up the order with earlier UUIDs; under a wider order, for all. */
 void
 fuuid_ordering_reset(void)
 {

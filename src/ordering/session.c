@@ -8,16 +8,15 @@
 #include "ordering/session.h"
 
 uint64		fuuid_session_last_ns = 0;
-uint64		fuuid_session_largest_clock_lead_ns = 0;
+uint64		fuuid_session_largest_lead_ns = 0;
 
 /* Note how far the latest UUID is ahead of this reading of the clock. */
 void
 fuuid_session_note_lead(uint64 clock_ns)
 {
 	if (fuuid_session_last_ns > clock_ns)
-		fuuid_session_largest_clock_lead_ns =
-			Max(fuuid_session_largest_clock_lead_ns,
-				fuuid_session_last_ns - clock_ns);
+		fuuid_session_largest_lead_ns = Max(fuuid_session_largest_lead_ns,
+											fuuid_session_last_ns - clock_ns);
 }
 
 /*
@@ -39,5 +38,5 @@ void
 fuuid_session_reset(void)
 {
 	fuuid_session_last_ns = 0;
-	fuuid_session_largest_clock_lead_ns = 0;
+	fuuid_session_largest_lead_ns = 0;
 }

@@ -14,7 +14,7 @@
 extern uint64 fuuid_session_last_ns;
 
 /* How far that was ahead of the clock, as far as a call found since a reset. */
-extern uint64 fuuid_session_largest_clock_lead_ns;
+extern uint64 fuuid_session_largest_lead_ns;
 
 extern uint64 fuuid_session_advance_past_last(uint64 clock_ns);
 extern void fuuid_session_note_lead(uint64 clock_ns);

@@ -16,12 +16,6 @@
 
 SharedOrdering *fuuid_shared = NULL;
 
-Waiting *
-fuuid_shared_waiting(void)
-{
-	return &fuuid_shared->waiting[MyDatabaseId % FUUID_WAITING];
-}
-
 /* The transactions that were running for the watermark at this index. */
 TransactionId *
 fuuid_shared_running(uint32 watermark)
@@ -34,10 +28,9 @@ fuuid_shared_running(uint32 watermark)
 static int64
 random_number(void)
 {
-	int64		number;
+	int64		number = (uint64) GetCurrentTimestamp() << FUUID_RESET_BITS;
 
-	if (!pg_strong_random(&number, sizeof(number)))
-		number = (uint64) GetCurrentTimestamp() << FUUID_RESET_BITS;
+	(void) pg_strong_random(&number, sizeof(number));
 	return (number & PG_INT64_MAX) | INT64CONST(1) << 32;
 }
 
@@ -48,14 +41,14 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 
 	memset(ordering, 0, FUUID_SHARED_SIZE);
 	pg_atomic_init_u64(&ordering->last_ns, 0);
-	for (int i = 0; i < FUUID_WAITING; i++)
+	for (int i = 0; i < FUUID_WAIT_GROUPS; i++)
 	{
-		Waiting    *waiting = &ordering->waiting[i];
+		WaitGroup  *group = &ordering->wait_groups[i];
 
 		/* Far below 2^53, up to which JSON and JavaScript are exact. */
-		pg_atomic_init_u64(&waiting->ended, random_number() >> 11);
-		ConditionVariableInit(&waiting->ended_cv);
-		pg_atomic_init_u64(&waiting->due_us, 0);
+		pg_atomic_init_u64(&group->ended, random_number() >> 11);
+		ConditionVariableInit(&group->ended_cv);
+		pg_atomic_init_u64(&group->due_us, 0);
 	}
 	FUUID_INIT_LWLOCK(&ordering->lock);
 	ordering->incarnation = random_number();

@@ -60,21 +60,23 @@ typedef union InFlight
 } InFlight;
 
 /*
- * Those of a database who wait for the end of a transaction with UUIDs, in
- * cache lines of their own, so that they cost other databases nothing.
+ * Those of a database who wait for the end of a transaction with UUIDs, in a
+ * cache line of their own, so that they cost other databases nothing.
  */
-#define FUUID_WAITING	16
-
-typedef union Waiting
+typedef union WaitGroup
 {
 	struct
 	{
+		Oid			database;	/* which has joined first; never changes */
+		ConditionVariable ended_cv; /* those who wait for the next end */
 		pg_atomic_uint64 ended; /* transactions, from a random number on */
-		ConditionVariable ended_cv; /* for the next one */
 		pg_atomic_uint64 due_us;	/* see uuidv7_fast_wait() */
 	};
 	char		pad[PG_CACHE_LINE_SIZE];
-} Waiting;
+} WaitGroup;
+
+/* All databases but the first ones share the last group. */
+#define FUUID_WAIT_GROUPS	16
 
 /*
  * An "incarnation" of the server lasts as long as this memory: until a
@@ -96,8 +98,7 @@ typedef struct SharedOrdering
 		char		pad[PG_CACHE_LINE_SIZE];
 	};
 
-	/* One for each database, up to so many; others share them. */
-	Waiting		waiting[FUUID_WAITING];
+	WaitGroup	wait_groups[FUUID_WAIT_GROUPS];
 
 	/* Protects the watermarks, and incarnation; whoever joins takes it. */
 	LWLock		lock;
@@ -137,7 +138,6 @@ extern SharedOrdering *fuuid_shared;
 extern void fuuid_shared_init(void);
 extern bool fuuid_shared_attach(void);
 extern void fuuid_shared_require(void);
-extern Waiting *fuuid_shared_waiting(void);
 extern TransactionId *fuuid_shared_running(uint32 watermark);
 
 #endif							/* FUUID_SHARED_H */

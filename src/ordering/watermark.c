@@ -25,7 +25,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* How long a watermark is kept at least, unless 100 databases have some. */
+/* How long a watermark is kept, less 2 ms for each database that asks. */
 #define LASTING_US	UINT64CONST(128000)
 
 /*
@@ -50,12 +50,10 @@ is_right_for(const Watermark *watermark, const TransactionId *running,
 
 /*
  * Keep a watermark.  A statement must find one that is older than its snapshot,
- * also one that was taken LASTING_US ago, however often others ask.  So a
- * database takes another place only from time to time, the more databases ask
- * the more seldom, and otherwise replaces its newest watermark.
- *
- * The place is that of the oldest which is not the newest of its database: a
- * reader that seldom asks must find one of its own.
+ * however often others ask.  So a database takes another place only from time
+ * to time, the more databases ask the more seldom, and otherwise replaces its
+ * newest watermark.  The place is the one that has not been any database's
+ * newest for the longest time: a reader that seldom asks finds its own.
  */
 static void
 keep_watermark(WatermarkHistory *history, const Watermark *watermark,
@@ -90,7 +88,10 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark,
 		since_us = newest->since_us;
 	}
 	else if (newest != NULL)
+	{
 		newest->newest = false;
+		newest->since_us = since_us;
+	}
 	*place = *watermark;
 	place->since_us = since_us;
 	history->last = place - history->kept;
@@ -167,8 +168,8 @@ compute_watermark(Watermark *watermark)
  * The watermark of this backend's latest wait.  In shared memory another one
  * may replace it that is not right for the statement after the wait.
  */
-static Watermark prepared = {0};
-static TransactionId *prepared_running = NULL;
+static Watermark of_wait = {0};
+static TransactionId *of_wait_running = NULL;
 
 /*
  * Compute a watermark, and keep it.  If a snapshot is given, return the
@@ -185,15 +186,15 @@ find_or_compute(Snapshot snapshot)
 
 	if (snapshot == NULL)
 	{
-		prepared = computed;
-		memcpy(prepared_running, running,
+		of_wait = computed;
+		memcpy(of_wait_running, running,
 			   computed.xcnt * sizeof(TransactionId));
 	}
 	else if (is_right_for(&computed, running, snapshot))
 		found_ns = computed.ns;
-	else if (prepared.ns != 0 &&
-			 is_right_for(&prepared, prepared_running, snapshot))
-		found_ns = prepared.ns;
+	if (snapshot != NULL && of_wait.ns > found_ns &&
+		is_right_for(&of_wait, of_wait_running, snapshot))
+		found_ns = of_wait.ns;
 	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
 
 	/* Before one is replaced. */
@@ -313,11 +314,11 @@ fuuid_watermark_is_given(void)
 
 /* Compute a watermark: it is right for each snapshot that is taken later. */
 void
-fuuid_watermark_prepare(void)
+fuuid_watermark_after_wait(void)
 {
-	if (prepared_running == NULL)
-		prepared_running = MemoryContextAlloc(TopMemoryContext,
-											  FUUID_MAX_RUNNING * sizeof(TransactionId));
+	if (of_wait_running == NULL)
+		of_wait_running = MemoryContextAlloc(TopMemoryContext,
+											 FUUID_MAX_RUNNING * sizeof(TransactionId));
 	(void) find_or_compute(NULL);
 }
 
@@ -327,6 +328,6 @@ fuuid_watermark_forget(void)
 {
 	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
 	memset(&fuuid_shared->watermarks, 0, sizeof(WatermarkHistory));
-	prepared.ns = 0;
+	of_wait.ns = 0;
 	slist_init(&given_list);
 }

@@ -11,7 +11,7 @@
 typedef struct Watermark
 {
 	uint64		ns;				/* 0: none */
-	uint64		since_us;		/* when its place was taken, monotonic clock */
+	uint64		since_us;		/* since when it is the newest, or is not any more */
 	Oid			database;
 	bool		newest;			/* is it the newest one of its database? */
 	TransactionId xmax;
@@ -29,7 +29,7 @@ typedef struct WatermarkHistory
 
 extern uint64 fuuid_watermark_for(Snapshot snapshot);
 extern bool fuuid_watermark_is_given(void);
-extern void fuuid_watermark_prepare(void);
+extern void fuuid_watermark_after_wait(void);
 extern void fuuid_watermark_forget(void);
 
 #endif							/* FUUID_WATERMARK_H */

@@ -375,7 +375,7 @@ sub observe
 	my $scope = scope($session);
 	my $setting = $session->{settings}{max_clock_lead};
 	my $limit = $setting < 0 ? 1000 : $setting;
-	join_to_generate($session) if $scope ne 'session';
+	join_order($session) if $scope ne 'session';
 	my $lead = later(0, $ns - reading());
 	die '22023 UUID is too far ahead of the clock|It is ahead by ' . whole($lead, MS)
 	  . " ms; the limit is $limit ms.\n"
@@ -385,6 +385,7 @@ sub observe
 		1 until covers($session, $ns);
 	}
 	$last = later($last, $ns) if $scope ne 'session';
+	join_to_generate($session) if $scope ne 'session';
 	$session->{last} = later($session->{last}, $ns);
 	return '';
 }
@@ -402,13 +403,14 @@ sub reset_order
 	my $scope = scope($session);
 	if ($scope ne 'session')
 	{
-		join_to_generate($session);
+		join_order($session);
 		die "25001 cannot reset the order of UUIDs in a transaction that has generated some|\n"
 		  if $session->{published};
 		my $now = $scope eq 'durable' ? reading() : 0;
 		($last, $largest) = (0, 0);
 		$resets++;
 		delete $session->{given};
+		$session->{generates} = 1;
 		$session->{covered} = 0;
 		move_bound($session, $now) if $scope eq 'durable';
 	}

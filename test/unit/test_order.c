@@ -69,7 +69,7 @@ main(void)
 	ok(next_at(t + 3) == t + 3, "a clock that has caught up is taken again");
 	ok(next_at(end_of_second) == end_of_second && next_at(t) == end_of_second + 1,
 	   "1 ns more may be the next second");
-	ok(fuuid_session_largest_clock_lead_ns == 3600 * FUUID_NS_PER_S + 1, "the largest lead is the one that a call has found");
+	ok(fuuid_session_largest_lead_ns == 3600 * FUUID_NS_PER_S + 1, "the largest lead is the one that a call has found");
 
 	ok(fuuid_session_reserve(end_of_second + 5001, &count) == end_of_second + 5001 && count == 100,
 	   "a bulk call begins with the clock's time");
@@ -80,9 +80,9 @@ main(void)
 
 	/* A clock that has caught up; the lead is still known, until a reset. */
 	(void) next_at(later);
-	ok(fuuid_session_last_ns == later && fuuid_session_largest_clock_lead_ns == 3600 * FUUID_NS_PER_S + 1, "and stays when it is over");
+	ok(fuuid_session_last_ns == later && fuuid_session_largest_lead_ns == 3600 * FUUID_NS_PER_S + 1, "and stays when it is over");
 	fuuid_session_reset();
-	ok(fuuid_session_last_ns == 0 && fuuid_session_largest_clock_lead_ns == 0, "until a reset");
+	ok(fuuid_session_last_ns == 0 && fuuid_session_largest_lead_ns == 0, "until a reset");
 
 	ok(!ends(FUUID_CLOCK_END_NS - 2) && ends(FUUID_CLOCK_END_NS - 1), "the last nanosecond of the clock is the last value's");
 

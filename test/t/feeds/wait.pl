@@ -179,6 +179,16 @@ foreach my $what (sort keys %early)
 	$ended->quit;
 }
 
+# Calls that come too often sleep first: at most ten at once, then one per millisecond.
+cmp_ok($reader->query_safe('SELECT extract(epoch FROM max(at) - min(at)) * 1000 FROM'
+		  . ' (SELECT clock_timestamp() AS at, uuidv7_fast_wait(0) FROM generate_series(1, 60)) AS calls'),
+	'>', 40, 'sixty calls last forty milliseconds');
+$reader->send('SELECT count(uuidv7_fast_wait(0)) FROM generate_series(1, 100000000)');
+wait_until('it sleeps', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $reader->{pid}") eq $event });
+$other->query_safe("SELECT pg_cancel_backend($reader->{pid})");
+within($node, 'a cancel', sub { $reader->receive });
+like($reader->{error}, qr/^57014 /, 'a cancel ends the sleep');
+
 begin_wait($reader);
 $reader->send('SELECT 1');
 $other->query_safe("SELECT pg_cancel_backend($reader->{pid})");
