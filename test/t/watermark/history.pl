@@ -16,7 +16,7 @@ use Test::More;
 use lib 'test/perl';
 use RawSession;
 
-my ($tries, $calls, $lasting_ms) = (200, 200, 100);
+my ($tries, $calls, $lasting_ms) = (100, 200, 100);
 my @databases = ('postgres', 'one', 'two');
 my $node = PostgreSQL::Test::Cluster->new('history');
 $node->init;
@@ -38,6 +38,10 @@ sub session
 }
 
 my $ask = "DO \$\$ BEGIN FOR i IN 1..$calls LOOP PERFORM uuidv7_fast_watermark(); PERFORM pg_current_xact_id(); COMMIT; END LOOP; END \$\$";
+
+# A database takes a place per some milliseconds: all of them.
+my $fill = q{DO $$ DECLARE until timestamptz := clock_timestamp() + interval '400 ms'; BEGIN
+	WHILE clock_timestamp() < until LOOP PERFORM uuidv7_fast_watermark(); COMMIT; END LOOP; END $$};
 my ($reader, $watch) = (session('postgres'), session('postgres'));
 my %others = map { $_ => session($_) } @databases;
 my %attacks = (
@@ -52,6 +56,7 @@ foreach my $what (sort keys %attacks)
 	foreach (1 .. $tries)
 	{
 		$watch->query_safe('SELECT uuidv7_fast_watermark()');
+		$others{one}->query_safe($fill);
 		my $began = $watch->query_safe('SELECT extract(epoch FROM clock_timestamp())');
 		$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
 		foreach (1, 2)
