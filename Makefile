@@ -80,8 +80,10 @@ $(OBJS) $(OBJS:.o=.bc): $(OUR_HEADERS) Makefile $(SERVER_STAMP) $(LIBRARY_STAMP)
 $(SERVER_STAMP): stamp = $(VERSION) $(includedir_server) $(CC) $(CFLAGS)
 $(LIBRARY_STAMP): stamp = $(PG_CPPFLAGS) $(SHLIB_LINK)
 $(SERVER_STAMP) $(LIBRARY_STAMP): always | server-headers
-	@mkdir -p $(sort $(dir $(OBJS)))
 	@[ "$$(cat $@ 2>/dev/null)" = '$(subst ','\'',$(strip $(stamp)))' ] || { \
+	  [ -w . ] || { echo "fast_uuid: $(CURDIR) cannot be written to. Build in another directory:" \
+	    "make -f $(abspath $(checkout))/Makefile" >&2; exit 1; }; \
+	  mkdir -p $(sort $(dir $(OBJS))); \
 	  [ ! -e $@ ] || echo "fast_uuid: built for another server or with other flags before: building again"; \
 	  printf '%s\n' '$(subst ','\'',$(strip $(stamp)))' >$@; }
 

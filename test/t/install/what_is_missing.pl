@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use Cwd qw(getcwd);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -43,6 +44,20 @@ foreach my $makefile ($pgxs, '/nonexistent/pgxs.mk')
 	command_fails_like([ 'make', $_, 'includedir_server=/nonexistent', "PG_CONFIG=$pg_config" ],
 		qr/apt install postgresql-server-dev-17;/, "make $_: the same")
 	  foreach 'installcheck', 'unit', 'test-modules', 'benchmark';
+}
+# A directory that nobody may write to.
+SKIP:
+{
+	skip 'root may write everywhere', 1 if $> == 0;
+	my $checkout  = getcwd();
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	chmod(0555, $directory) or die "chmod: $!";
+	chdir $directory or die "chdir: $!";
+	command_fails_like([ 'make', '-f', "$checkout/Makefile", "PG_CONFIG=$pg_config_of_server" ],
+		qr{\Afast_uuid: \Q$directory\E cannot be written to\. Build in another directory: make -f \Q$checkout\E/Makefile\nmake: .*\n\z},
+		'where nothing can be written: one sentence');
+	chdir $checkout or die "chdir: $!";
+	chmod(0755, $directory) or die "chmod: $!";
 }
 ok(!grep({ slurp_file($_) =~ /nonexistent/ } glob('.built*')), 'what could not be built for is not remembered');
 
