@@ -51,32 +51,40 @@ die()
 work=''
 finish()
 {
-	local status=$?
+	local status=$? pids
 	trap '' HUP INT PIPE QUIT TERM
 	trap - ERR
 	set +e
-	[ "$status" = 0 ] || [ -n "$told" ] || tell_failure "$status" >&2
-	kill $(jobs -p) 2>/dev/null
+	[ "$status" = 0 ] || [ -n "$told$signal" ] || tell_failure "$status" >&2
+	# The shell would report those that are killed.
+	pids=$(jobs -p)
+	disown -a
+	[ -z "$work" ] || end_all_below "$work"
+	kill $pids 2>/dev/null
 	allow_cluster
 	forget_archives
 	[ -z "$apt_log" ] || rm -f "$apt_log"
-	if [ -n "$work" ]; then
-		end_all_below "$work"
-		rm -rf "$work"
-	fi
+	[ -z "$work" ] || rm -rf "$work" || exit
+	tell_signal
 }
 trap finish EXIT
 
 # ended_by STATUS: a signal that this script, or apt-get, has received
+signal=''
 ended_by()
 {
-	trap '' PIPE
-	echo "$this_script: ended by SIG$(kill -l "$1")" >&2 || true
-	told=yes
+	signal=$(kill -l "$1")
 	exit "$1"
 }
-for signal in HUP INT QUIT PIPE TERM; do
-	trap "ended_by $((128 + $(kill -l "$signal")))" "$signal"
+
+# tell_signal: when all has ended.  The terminal shows Ctrl-C on the line before.
+tell_signal()
+{
+	[ -z "$signal" ] ||
+		printf '\n%s: ended by SIG%s; its servers and their directory are gone\n' "$this_script" "$signal" >&2
+}
+for name in HUP INT QUIT PIPE TERM; do
+	trap "ended_by $((128 + $(kill -l "$name")))" "$name"
 done
 
 # tell_failure STATUS: of a command that has not said what is wrong, maybe: where it is,
@@ -84,6 +92,7 @@ done
 tell_failure()
 {
 	local file=${failed_at%:*} by=''
+	(check_room "$little") || return
 	file=${file/#"$0"/"$this_script"}
 	[ "$1" -le 128 ] || by=" (SIG$(kill -l "$1" 2>/dev/null))"
 	echo "$this_script: failed with status $1$by${failed_at:+ in ${file#"$top/"}, line ${failed_at##*:}:}"
@@ -92,31 +101,44 @@ tell_failure()
 		END { print text }' "$file"
 }
 
-# end_all_below DIRECTORY: what as_user has started with this home, and servers whose
-# data is there; also what these start meanwhile.  QUIT is pg_ctl's "immediate".
+# below DIRECTORY: what as_user has started with this home, and servers whose data is
+# there; what has started others comes first
+below()
+{
+	grep -alzE "^HOME=$1(/|\$)|^$1/" /proc/[0-9]*/{environ,cmdline} 2>/dev/null | tr -dc '0-9\n' | sort -nu || true
+}
+
+# end_all_below DIRECTORY: also what these start meanwhile.  None has a last word about
+# the end of another, because all stop before the first is killed.  Servers have shared
+# memory to remove; QUIT is pg_ctl's "immediate".
 end_all_below()
 {
-	local signal pids
-	for signal in TERM QUIT KILL; do
-		pids=$(grep -alzE "^HOME=$1(/|\$)|^$1/" /proc/[0-9]*/{environ,cmdline} 2>/dev/null | tr -dc '0-9\n' | sort -u || true)
+	local try pids pid others
+	for try in {1..60}; do
+		pids=$(below "$1") others=()
 		[ -n "$pids" ] || return 0
-		kill -"$signal" $pids 2>/dev/null || true
-		timeout 5 bash -c 'for pid; do tail -s 0.1 --pid="$pid" -f /dev/null; done' bash $pids || true
+		for pid in $pids; do
+			[ "$try" -le 50 ] && grep -qsx postgres "/proc/$pid/comm" || others+=("$pid")
+		done
+		kill -STOP "${others[@]}" 2>/dev/null || true
+		kill -KILL "${others[@]}" 2>/dev/null || true
+		kill -QUIT $pids 2>/dev/null || true
+		sleep 0.1
 	done
 }
 
-# Run in the copy, as a user who may run a server.  The shell waits for it as for a
-# job in the background, because only then it answers a signal at once; a command
-# that is started so would ignore an interrupt.
+# Run in the copy, as a user who may run a server; psql and its like find the throwaway
+# server there, and none where there is none.  In a session of its own, out of reach of
+# the terminal's Ctrl-C, which the shell attends to at once while it waits for a job in
+# the background.  That would ignore an interrupt.
+port=5432
 as_user()
 {
-	local status=0
-	local clean=(env --default-signal=INT,QUIT -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp")
-	if [ "$(id -u)" = 0 ]; then
-		runuser -u postgres -- "${clean[@]}" USER=postgres LOGNAME=postgres "$@" <&0 &
-	else
-		"${clean[@]}" "$@" <&0 &
-	fi
+	local status=0 postgres=()
+	[ "$(id -u)" != 0 ] ||
+		postgres=(setpriv --reuid=postgres --regid=postgres --init-groups env USER=postgres LOGNAME=postgres)
+	setsid "${postgres[@]}" env --default-signal=INT,QUIT -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp" \
+		PGHOST="$work/tmp" PGPORT="$port" PGDATABASE=postgres "$@" <&0 &
 	wait $! || status=$?
 	return "$status"
 }
@@ -124,20 +146,35 @@ as_user()
 # What the copy with its servers takes, measured and rounded up: 80 MB with one server
 megabytes=150
 temporary=$(realpath -m -- "${TMPDIR:-/tmp}")
+another="name another directory with TMPDIR=..."
+
+# What is left of it when something fails for lack of it, which few programs say well
+little=16
+
+# check_room MEGABYTES
+check_room()
+{
+	local free
+	free=$(df -m --output=avail "$temporary" | tail -n 1)
+	[ "$free" -ge "$1" ] || die "$temporary has ${free// /} MB left, and this needs $megabytes: $another"
+}
+
+# How long its name may be, for the sockets below
+longest=72
 
 # check_place: can this checkout be copied there?  Asked before anything is installed.
 check_place()
 {
-	local unreadable other="name another directory with TMPDIR=..." free
+	local unreadable
 	unreadable=$(cd "$top" && find . \( -name .git -o -name tmp_check \) -prune -o \
 		\( ! -readable -o -type d ! -executable \) -print 2>/dev/null || true)
 	[ -z "$unreadable" ] || die "this checkout cannot be copied: the user $(id -un) may not read ${unreadable%%$'\n'*}"
-	[ -d "$temporary" ] && [ -w "$temporary" ] || die "$temporary is no directory that the user $(id -un) may write to: $other"
+	[ -d "$temporary" ] && [ -w "$temporary" ] || die "$temporary is no directory that the user $(id -un) may write to: $another"
 	[ "$(id -u)" != 0 ] || runuser -u nobody -- test -x "$temporary" ||
-		die "the user postgres, who runs the servers, may not enter $temporary: $other"
-	[[ ,$(findmnt -no OPTIONS -T "$temporary"), != *,noexec,* ]] || die "nothing can be run in $temporary: $other"
-	free=$(df -m --output=avail "$temporary" | tail -n 1)
-	[ "$free" -ge "$megabytes" ] || die "$temporary has ${free// /} MB left, and this needs $megabytes: $other"
+		die "the user postgres, who runs the servers, may not enter $temporary: $another"
+	[[ ,$(findmnt -no OPTIONS -T "$temporary"), != *,noexec,* ]] || die "nothing can be run in $temporary: $another"
+	[ ${#temporary} -le "$longest" ] || die "$temporary is too long for the name of a socket: $another"
+	check_room "$megabytes"
 }
 
 # copy_checkout DIRECTORY: without what git and earlier tests have there
@@ -158,9 +195,16 @@ build_copy()
 		chown -R postgres: "$work"
 	fi
 	cd "$work/source"
-	as_user make -s clean
-	as_user make -s -j "$jobs" "$@"
-	as_user make -s install DESTDIR="$work/install" "$@"
+	as_user bash -euc '
+		exec >"$HOME/build" 2>&1
+		make -s clean
+		make -s -j "$0" "$@"
+		make -s install DESTDIR="$HOME/install" "$@"' "$jobs" "$@" || {
+		check_room "$little"
+		cat "$work/build" >&2
+		die "the copy could not be built; above, what make said"
+	}
+	cat "$work/build" >&2
 }
 
 # Settings, one per line, by which a server finds the extension below the copy.
@@ -192,25 +236,24 @@ prepare_server_tests()
 	as_user env -u LC_ALL "$("$PG_CONFIG" --bindir)/initdb" --no-sync --auth=trust -D "$INITDB_TEMPLATE" >/dev/null
 }
 
-# with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server, which
-# psql finds by itself.  pg_virtualenv says nothing: where the output is a pipe that
-# somebody has closed, it would do so for ever.
+# with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server.  Who may enter
+# the copy, which its user alone may, needs no password.
 with_server()
 {
-	local settings option options=()
+	local status=0 data=$work/server bin settings
+	bin=$("$PG_CONFIG" --bindir)
+	settings=$(server_conf)
+	settings+=$'\n'"unix_socket_directories = '$work/tmp'"$'\n'"listen_addresses = ''"$'\n'"fsync = off"
 	while [ "$1" = -o ]; do
-		options+=(-o "$2")
+		settings+=$'\n'"${2%%=*} = '${2#*=}'"
 		shift 2
 	done
-	settings=$(server_settings)
-	while read -r option; do
-		options+=(-o "$option")
-	done <<<"$settings"
-	{ as_user pg_virtualenv -v "$version" "${options[@]}" bash -c 'exec "$@" >&3 2>&4 3>&- 4>&-' bash "$@" \
-		>/dev/null 2>"$work/virtualenv"; } 3>&1 4>&2 || {
-		# Not reached after an interrupt, when pg_virtualenv misses what is gone.
-		set -- $?
-		cat "$work/virtualenv" >&2
-		return "$1"
-	}
+	as_user "$bin/initdb" --no-sync --auth-local=trust --auth-host=scram-sha-256 -D "$data" >/dev/null || return
+	as_user tee -a "$data/postgresql.conf" >/dev/null <<<"$settings" || return
+	as_user "$bin/pg_ctl" -s -D "$data" -l "$work/server.log" start ||
+		die "the throwaway server has not started; its log ends: $(tail -n 3 "$work/server.log")"
+	as_user "$@" || status=$?
+	as_user "$bin/pg_ctl" -s -D "$data" -m immediate stop || tail -n 30 "$work/server.log" >&2
+	rm -rf "$data"
+	return "$status"
 }

@@ -48,11 +48,12 @@ isolate()
 	{
 		kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null || true
 		rm -rf --one-file-system "$throwaway" "$apt_log" ${ROOTS_CACHE:+"$ROOTS_CACHE"/*.making}
+		tell_signal
 	}
 	trap cleanup EXIT
 	trap - ERR
 	export throwaway
-	unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child bash "$0" "$@" </dev/null &
+	setsid unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child bash "$0" "$@" </dev/null &
 	inside=$!
 	wait "$inside" || status=$?
 	end_if_signalled "$status"

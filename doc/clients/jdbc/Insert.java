@@ -34,13 +34,12 @@ public class Insert {
         }
     }
 
-    // JDBC does not read PGHOST and the like by itself, and has no unix-domain sockets.
+    // JDBC does not read PGHOST and the like by itself; it needs a host's name, not a socket's.
     private static Connection connect() throws SQLException {
         Map<String, String> env = System.getenv();
-        String host = env.getOrDefault("PGHOST", "localhost");
         return DriverManager.getConnection(
             String.format("jdbc:postgresql://%s:%s/%s",
-                host.startsWith("/") ? "localhost" : host,
+                env.getOrDefault("PGHOST", "localhost"),
                 env.getOrDefault("PGPORT", "5432"),
                 env.getOrDefault("PGDATABASE", "postgres")),
             env.getOrDefault("PGUSER", System.getProperty("user.name")),

@@ -12,7 +12,7 @@ use Scripts;
 use Test::More;
 
 my $version = server_version() or plan skip_all => 'the scripts work with the servers of Debian and Ubuntu';
-my @missing = packages_missing(qw(postgresql-common gcc make libssl-dev), "postgresql-$version", "postgresql-server-dev-$version");
+my @missing = packages_missing(qw(gcc make libssl-dev), "postgresql-$version", "postgresql-server-dev-$version");
 plan skip_all => "script/demo would install @missing" if @missing;
 
 # A pager that is asked waits for a key, as all do.

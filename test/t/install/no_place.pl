@@ -40,7 +40,10 @@ foreach my $script ([ "$checkout/script/demo" ], \@test)
 	check_refused("$name, no room to run", { OPTIONS => 'noexec,nosuid' }, qr/nothing can be run in $which$other/, @$script);
 	check_refused("$name, no directory", { TMPDIR => '/nonexistent' }, qr{/nonexistent is no directory .*$other}, @$script);
 }
-check_refused('a long name', { TMPDIR => "$temporary/" . 'long' x 20 }, qr/\S+long is too long for the name of a socket: .*/, @test);
+my $long = "$temporary/" . 'long' x 20;
+mkdir $long or die "mkdir: $!";
+chmod(0755, $long) or die "chmod: $!";
+check_refused('a long name', { TMPDIR => $long }, qr/\S+long is too long for the name of a socket: .*/, @test);
 
 SKIP:
 {

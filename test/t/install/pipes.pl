@@ -79,7 +79,7 @@ foreach my $text ('yes | head -n 1 >/dev/null', 'found=$(yes | head -n 1)', "yes
 }
 like(said("bash -c 'kill -KILL \$\$'"), qr/^137 .*failed with status 137 \(SIGKILL\) in ${where}bash -c 'kill/s, 'killed: named');
 like(said('false'), qr/^1 .*failed with status 1 in ${where}false\n\z/, 'failed: named');
-like(said("kill -$_ \$\$"), qr/^\d+ .*: ended by SIG$_\n\z/, "SIG$_: named") foreach qw(HUP INT QUIT PIPE TERM);
+like(said("kill -$_ \$\$"), qr/^\d+ \n.*: ended by SIG$_; its servers and their directory are gone\n\z/, "SIG$_: named") foreach qw(HUP INT QUIT PIPE TERM);
 like(said('die "a reason"'), qr/^1 \n.*: a reason\n\z/, 'a reason that was given is the last word');
 
 done_testing();

@@ -16,8 +16,8 @@ my $home     = PostgreSQL::Test::Utils::tempdir();
 my $links    = PostgreSQL::Test::Utils::tempdir();
 my $begun    = "$commands/begun";
 instead($commands, $_, qq{echo "$_ \$*" >>$begun; exit 99})
-  foreach qw(apt-get apt-cache dpkg dpkg-query sudo runuser debootstrap unshare mktemp mkdir make tar rm
-  pg_virtualenv python3 pip npm mvn go);
+  foreach qw(apt-get apt-cache dpkg dpkg-query sudo runuser setpriv setsid debootstrap unshare mktemp mkdir make tar rm
+  python3 pip npm mvn go);
 
 # Run a script that should begin nothing.
 sub answer
