@@ -87,6 +87,16 @@ for name in HUP INT QUIT PIPE TERM; do
 	trap "ended_by $((128 + $(kill -l "$name")))" "$name"
 done
 
+# A shell forgets the Ctrl-C that reaches it while a command ends well.  So it is repeated
+# until the shell has gone.
+perl -e '
+	$SIG{INT} = sub {
+		$SIG{INT} = "IGNORE";
+		while (kill 0, $ARGV[0]) { kill "-INT", getpgrp; select undef, undef, undef, 0.1 }
+		exit;
+	};
+	sleep 1 while kill 0, $ARGV[0]' $$ </dev/null >/dev/null 2>&1 &
+
 # tell_failure STATUS: of a command that has not said what is wrong, maybe: where it is,
 # with the whole pipe, because the one that failed can be any of it
 tell_failure()

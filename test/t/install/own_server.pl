@@ -57,4 +57,17 @@ foreach my $signal (qw(INT TERM HUP))
 	is(join(' ', map { tr/\0/ /r } grep { /\Q$temporary\E/ } map { eval { slurp_file($_) } // '' } glob('/proc/[0-9]*/cmdline')),
 		'', "SIG$signal: no process is left");
 }
+# A command that survives it.
+append_to_file("$directory/survived", ". '" . getcwd() . q{/script/common.sh'
+sh -c 'trap "" INT; kill -INT 0'
+while :; do true; done
+});
+my $pid = fork() // die "fork: $!";
+if ($pid == 0)
+{
+	setpgrp;
+	exec "exec bash $directory/survived >$directory/said 2>&1" or die "bash: $!";
+}
+waitpid($pid, 0);
+like(slurp_file("$directory/said"), qr/\A\n.*: ended by SIGINT; .*\n\z/, 'Ctrl-C is not lost on a command that survives it');
 done_testing();
