@@ -84,12 +84,30 @@ new_database('old_partitions');
 query('old_partitions', q{
 CREATE TABLE click (id uuid) PARTITION BY RANGE (id);
 CREATE TABLE click_default PARTITION OF click DEFAULT;
-CREATE TABLE click_old PARTITION OF click FOR VALUES FROM (MINVALUE) TO (uuidv7_fast_min(now() - interval '1 year 1 hour'));
+CREATE TABLE click_older PARTITION OF click FOR VALUES FROM (MINVALUE) TO (uuidv7_fast_min(now() - interval '2 years'));
+CREATE TABLE click_old PARTITION OF click
+  FOR VALUES FROM (uuidv7_fast_min(now() - interval '2 years')) TO (uuidv7_fast_min(now() - interval '1 year 1 hour'));
 CREATE TABLE click_young PARTITION OF click
   FOR VALUES FROM (uuidv7_fast_min(now() - interval '1 year 1 hour')) TO (uuidv7_fast_min(now() - interval '1 year -1 hour'))});
-query('old_partitions', $drop_old);
-is(query('old_partitions', q{SELECT string_agg(inhrelid::regclass::text, ' ' ORDER BY inhrelid) FROM pg_inherits}),
-	'click_default click_young', 'partitions that ended more than a year ago are dropped, and no others');
+my ($readers, $drop) = $drop_old =~ /(.*?;\n)\n(.*)/s;
+query('old_partitions', $readers);
+
+sub check_dropped
+{
+	my ($name, $change, $left) = @_;
+	query('old_partitions', "$change;\n$drop");
+	is(query('old_partitions', q{SELECT string_agg(inhrelid::regclass::text, ' ' ORDER BY inhrelid) FROM pg_inherits}), $left, $name);
+	return;
+}
+
+check_dropped('what a reader has not read to the end stays', q{
+INSERT INTO click_reader VALUES ('up to date', uuidv7_fast()), ('slow', uuidv7_fast_min(now() - interval '3 years'))},
+	'click_default click_older click_old click_young');
+check_dropped('what all readers have read is dropped',
+	q{UPDATE click_reader SET read_up_to = uuidv7_fast_min(now() - interval '18 months') WHERE name = 'slow'},
+	'click_default click_old click_young');
+check_dropped('without readers all that ended more than a year ago is dropped, and nothing else',
+	'DELETE FROM click_reader', 'click_default click_young');
 
 query('partitions_utc', 'DROP TABLE event_2027_05');
 like(query('partitions_utc', $search), qr/^event_2027_06\|/, 'a gap is found');
