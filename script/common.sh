@@ -102,7 +102,7 @@ perl -e '
 tell_failure()
 {
 	local file=${failed_at%:*} by=''
-	(check_room "$little") || return
+	(check_room 16) || return
 	file=${file/#"$0"/"$this_script"}
 	[ "$1" -le 128 ] || by=" (SIG$(kill -l "$1" 2>/dev/null))"
 	echo "$this_script: failed with status $1$by${failed_at:+ in ${file#"$top/"}, line ${failed_at##*:}:}"
@@ -158,10 +158,7 @@ megabytes=150
 temporary=$(realpath -m -- "${TMPDIR:-/tmp}")
 another="name another directory with TMPDIR=..."
 
-# What is left of it when something fails for lack of it, which few programs say well
-little=16
-
-# check_room MEGABYTES
+# check_room MEGABYTES: 16, when something has failed, maybe for lack of it
 check_room()
 {
 	local free
@@ -210,31 +207,25 @@ build_copy()
 		make -s clean
 		make -s -j "$0" "$@"
 		make -s install DESTDIR="$HOME/install" "$@"' "$jobs" "$@" || {
-		check_room "$little"
+		check_room 16
 		cat "$work/build" >&2
 		die "the copy could not be built; above, what make said"
 	}
 	cat "$work/build" >&2
 }
 
-# Settings, one per line, by which a server finds the extension below the copy.
-server_settings()
+# Lines of postgresql.conf by which a server finds the extension below the copy.
+server_conf()
 {
 	local installed=$work/install
 	if grep -qs extension_destdir "/usr/share/postgresql/$version/postgresql.conf.sample"; then
-		echo "extension_destdir=$installed"
+		echo "extension_destdir = '$installed'"
 	elif [ "$version" -ge 18 ]; then
-		echo "extension_control_path=$installed$("$PG_CONFIG" --sharedir):\$system"
+		echo "extension_control_path = '$installed$("$PG_CONFIG" --sharedir):\$system'"
 	else
 		die "this PostgreSQL $version is not Debian's or Ubuntu's: use make && sudo make install && make installcheck"
 	fi
-	echo "dynamic_library_path=$installed$("$PG_CONFIG" --pkglibdir):\$libdir"
-}
-
-# The same as lines of postgresql.conf.
-server_conf()
-{
-	server_settings | sed "s/=\(.*\)/ = '\1'/"
+	echo "dynamic_library_path = '$installed$("$PG_CONFIG" --pkglibdir):\$libdir'"
 }
 
 # prepare_server_tests: what the server tests take from the environment: settings of
@@ -246,20 +237,19 @@ prepare_server_tests()
 	as_user env -u LC_ALL "$("$PG_CONFIG" --bindir)/initdb" --no-sync --auth=trust -D "$INITDB_TEMPLATE" >/dev/null
 }
 
-# with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server.  Who may enter
-# the copy, which its user alone may, needs no password.
+# with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server.  Only its user
+# may enter the copy, and needs no password there.
 with_server()
 {
 	local status=0 data=$work/server bin settings
 	bin=$("$PG_CONFIG" --bindir)
-	settings=$(server_conf)
-	settings+=$'\n'"unix_socket_directories = '$work/tmp'"$'\n'"listen_addresses = ''"$'\n'"fsync = off"
+	settings=$(server_conf && printf "%s = '%s'\n" unix_socket_directories "$work/tmp" listen_addresses '' fsync off)
 	while [ "$1" = -o ]; do
 		settings+=$'\n'"${2%%=*} = '${2#*=}'"
 		shift 2
 	done
 	as_user "$bin/initdb" --no-sync --auth-local=trust --auth-host=scram-sha-256 -D "$data" >/dev/null || return
-	as_user tee -a "$data/postgresql.conf" >/dev/null <<<"$settings" || return
+	echo "$settings" >>"$data/postgresql.conf"
 	as_user "$bin/pg_ctl" -s -D "$data" -l "$work/server.log" start ||
 		die "the throwaway server has not started; its log ends: $(tail -n 3 "$work/server.log")"
 	as_user "$@" || status=$?
