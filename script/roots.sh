@@ -46,7 +46,8 @@ isolate()
 	# Once the namespace has ended nothing uses the directory any more.
 	cleanup()
 	{
-		kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null || true
+		trap '' HUP INT PIPE QUIT TERM
+		kill -KILL $(jobs -p) 2>/dev/null && wait 2>/dev/null || true
 		rm -rf --one-file-system "$throwaway" "$apt_log" ${ROOTS_CACHE:+"$ROOTS_CACHE"/*.making}
 		tell_signal
 	}
