@@ -119,21 +119,24 @@ below()
 }
 
 # end_all_below DIRECTORY: also what these start meanwhile.  None has a last word about
-# the end of another, because all stop before the first is killed.  Servers have shared
-# memory to remove; QUIT is pg_ctl's "immediate".
+# the end of another, because all stop before the first is killed, and servers, which
+# have shared memory to remove, come last; QUIT is pg_ctl's "immediate".
 end_all_below()
 {
 	local try pids pid others
-	for try in {1..60}; do
+	for try in {1..100}; do
 		pids=$(below "$1") others=()
 		[ -n "$pids" ] || return 0
 		for pid in $pids; do
-			[ "$try" -le 50 ] && grep -qsx postgres "/proc/$pid/comm" || others+=("$pid")
+			[ "$try" -le 90 ] && grep -qsx postgres "/proc/$pid/comm" || others+=("$pid")
 		done
-		kill -STOP "${others[@]}" 2>/dev/null || true
-		kill -KILL "${others[@]}" 2>/dev/null || true
-		kill -QUIT $pids 2>/dev/null || true
-		sleep 0.1
+		if [ ${#others[@]} -gt 0 ]; then
+			kill -STOP "${others[@]}" 2>/dev/null || true
+			kill -KILL "${others[@]}" 2>/dev/null || true
+		else
+			kill -QUIT $pids 2>/dev/null || true
+		fi
+		sleep 0.05
 	done
 }
 
