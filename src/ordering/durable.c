@@ -287,7 +287,8 @@ fuuid_durable_reserve(uint64 clock_ns, uint32 *count)
 int64
 fuuid_durable_upper_bound(void)
 {
-	return find_sequence() ? fuuid_upper_bound_peek(sequence).us : 0;
+	return find_sequence() ?
+		ns_of(fuuid_upper_bound_peek(sequence)) / FUUID_NS_PER_US : 0;
 }
 
 /* After a reset of the instance others can move the upper bound backwards. */

@@ -95,6 +95,9 @@ my $other = RawSession->connect($node, user => 'owner', database => 'owned');
 is(within($node, 'a client that does not read', sub { $other->outcome("$durable; $call") }), '55000', 'a client that does not read: others get their error');
 $_->quit foreach $other, $deaf;
 
+is($node->safe_psql('owned', "SELECT setval('fast_uuid_upper_bound', 9223372036854775807) IS NULL; SELECT extract(year FROM upper_bound) FROM fast_uuid_stats() WHERE name = 'durable'"),
+	"f\n2554", 'an upper bound beyond all UUIDs: shown as their end');
+
 # What nextval() has counted is not what durable order writes there.
 like($node->safe_psql('owned', "ALTER SEQUENCE fast_uuid_upper_bound INCREMENT BY 1; SELECT setval('fast_uuid_upper_bound', $far, false) IS NOT NULL;"
 		. " SELECT nextval('fast_uuid_upper_bound') IS NOT NULL; SELECT log_cnt > 0 FROM fast_uuid_upper_bound"), qr/^t\nt\nt$/, 'a sequence that counts');
