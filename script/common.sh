@@ -156,6 +156,15 @@ as_user()
 	return "$status"
 }
 
+# quietly COMMAND...: as_user; what it says is shown if it fails, and not for lack of room
+quietly()
+{
+	as_user bash -c 'exec "$@" >"$HOME/said" 2>&1' bash "$@" && return
+	check_room 16
+	cat "$work/said" >&2
+	return 1
+}
+
 # What the copy with its servers takes, measured and rounded up: 80 MB with one server
 megabytes=150
 temporary=$(realpath -m -- "${TMPDIR:-/tmp}")
@@ -205,16 +214,10 @@ build_copy()
 		chown -R postgres: "$work"
 	fi
 	cd "$work/source"
-	as_user bash -euc '
-		exec >"$HOME/build" 2>&1
+	quietly bash -euc '
 		make -s clean
 		make -s -j "$0" "$@"
-		make -s install DESTDIR="$HOME/install" "$@"' "$jobs" "$@" || {
-		check_room 16
-		cat "$work/build" >&2
-		die "the copy could not be built; above, what make said"
-	}
-	cat "$work/build" >&2
+		make -s install DESTDIR="$HOME/install" "$@"' "$jobs" "$@" || die "the copy could not be built; above, what make said"
 }
 
 # Lines of postgresql.conf by which a server finds the extension below the copy.
@@ -237,7 +240,7 @@ prepare_server_tests()
 {
 	export TEMP_CONFIG=$work/server.conf INITDB_TEMPLATE=$work/initialized
 	server_conf >"$TEMP_CONFIG"
-	as_user env -u LC_ALL "$("$PG_CONFIG" --bindir)/initdb" --no-sync --auth=trust -D "$INITDB_TEMPLATE" >/dev/null
+	quietly env -u LC_ALL "$("$PG_CONFIG" --bindir)/initdb" --no-sync --auth=trust -D "$INITDB_TEMPLATE"
 }
 
 # with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server.  Only its user
@@ -251,9 +254,9 @@ with_server()
 		settings+=$'\n'"${2%%=*} = '${2#*=}'"
 		shift 2
 	done
-	as_user "$bin/initdb" --no-sync --auth-local=trust --auth-host=scram-sha-256 -D "$data" >/dev/null || return
+	quietly "$bin/initdb" --no-sync --auth-local=trust --auth-host=scram-sha-256 -D "$data" || return
 	echo "$settings" >>"$data/postgresql.conf"
-	as_user "$bin/pg_ctl" -s -D "$data" -l "$work/server.log" start ||
+	quietly "$bin/pg_ctl" -s -D "$data" -l "$work/server.log" start ||
 		die "the throwaway server has not started; its log ends: $(tail -n 3 "$work/server.log")"
 	as_user "$@" || status=$?
 	as_user "$bin/pg_ctl" -s -D "$data" -m immediate stop || tail -n 30 "$work/server.log" >&2
