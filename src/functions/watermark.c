@@ -209,7 +209,6 @@ uuidv7_fast_wait(PG_FUNCTION_ARGS)
 										   Min(ms, INT_MAX), WAIT_EVENT);
 	}
 	(void) ConditionVariableCancelSleep();
-	FUUID_TEST_POINT("wait_counted");
 
 	/*
 	 * After the number was read.  A statement that cannot compute a watermark

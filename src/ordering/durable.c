@@ -143,8 +143,6 @@ move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 	uint64		bound_ns;
 	bool		begin_after;
 
-	FUUID_TEST_POINT("upper_bound_sought");
-
 	/* Whoever leaves it to another may by now have forgotten covered_ns. */
 	if (!fuuid_upper_bound_lock(&bound, locked, wait))
 		return !wait && last_ns <= covered_ns;
@@ -181,10 +179,9 @@ move_upper_bound(Oid locked, uint64 last_ns, bool wait)
 	}
 
 	/*
-	 * Once the sequence is marked as this incarnation's, other backends do not
-	 * begin after the bound that they find, but at the clock's time.  So the
-	 * order must have passed this bound before.  A last_ns beyond the bound
-	 * does not mean that it has: an observed UUID's is passed later.
+	 * Once the sequence is marked as this incarnation's, others begin at the
+	 * clock's time, not after this bound: the order must pass it before.  That
+	 * last_ns is beyond it is not enough: an observed UUID is passed later.
 	 */
 	if (must_begin_after(found))
 		last_ns = Max(last_ns, fuuid_instance_advance_to(bound_ns));
@@ -242,7 +239,8 @@ try_to_cover(uint64 last_ns)
 	bool		wait = last_ns > covered_ns;
 	Oid			found;
 
-	if (likely(last_ns + STRIDE_NS / 2 <= covered_ns))
+	if (likely(last_ns + STRIDE_NS / 2 <= covered_ns) ||
+		(last_ns <= covered_ns && !IsTransactionState()))
 		return true;
 	CHECK_FOR_INTERRUPTS();
 	require_durable();

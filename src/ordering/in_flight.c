@@ -44,6 +44,7 @@ static void
 keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 {
 	uint64		first_ns = fuuid_in_flight_published_ns;
+	ResourceOwner owner = CurrentResourceOwner;
 	LOCKTAG		tag;
 
 	preparing = event == XACT_EVENT_PRE_PREPARE;
@@ -51,7 +52,9 @@ keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 		return;
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (first_ns >> 32),
 						 (uint32) first_ns, LOCK_CLASS);
+	CurrentResourceOwner = TopTransactionResourceOwner; /* not a savepoint's */
 	(void) LockAcquire(&tag, ShareLock, false, false);
+	CurrentResourceOwner = owner;
 	FUUID_TEST_POINT("preparing");
 
 	/* After the lock is taken: see "Memory order" in shared.h. */
@@ -175,12 +178,12 @@ fuuid_in_flight_join(bool to_generate)
 /*
  * Publish that this transaction may have UUIDs from first_ns on, before it
  * reserves the first; again if that failed, and the clock stepped backwards.
- * Outside of a transaction there is nothing to hold back.
+ * Outside of a transaction and its savepoints there is nothing to hold back.
  */
 void
 fuuid_in_flight_publish(uint64 first_ns)
 {
-	if (!IsTransactionState())
+	if (!IsTransactionState() && GetCurrentTransactionNestLevel() < 2)
 		return;
 	my_element->database = MyDatabaseId;
 	FUUID_TEST_POINT("publishing");

@@ -2,9 +2,9 @@
  * xact_callback.c
  *	  Another library's callback at the end of a transaction: raises an error as the process
  *	  ends, before the callbacks of the libraries that were there earlier; and if it is
- *	  told to, generates as a transaction is prepared, or after a commit, where there is
- *	  no transaction, or waits after its end until a file is removed.  And what another
- *	  library may release meanwhile.
+ *	  told to, generates as a transaction is prepared, as a savepoint is rolled back, or
+ *	  after a commit, where there is no transaction, or waits after its end until a file is
+ *	  removed.  And what another library may release meanwhile.
  */
 #include "postgres.h"
 
@@ -32,6 +32,7 @@ PG_FUNCTION_INFO_V1(release_owner);
 static PGFunction uuidv7_fast = NULL;
 static char message[256];
 static bool waits = false;
+static bool in_vain = false;
 
 /*
  * generate_in_callback() returns boolean: of the transaction that calls it
@@ -108,9 +109,37 @@ generate(void)
 	uuidv7_fast = NULL;
 }
 
+/* In a subtransaction, which releases what it holds. */
+static void
+generate_in_vain(void)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	BeginInternalSubTransaction(NULL);
+	(void) DirectFunctionCall1(uuidv7_fast, (Datum) 0);
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(caller);
+	CurrentResourceOwner = owner;
+}
+
+static void
+sub_callback(SubXactEvent event, SubTransactionId mySubid pg_attribute_unused(),
+			 SubTransactionId parentSubid pg_attribute_unused(), void *arg pg_attribute_unused())
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB && uuidv7_fast != NULL && !in_vain)
+		generate();
+}
+
 static void
 callback(XactEvent event, void *arg pg_attribute_unused())
 {
+	if (event == XACT_EVENT_PRE_PREPARE && uuidv7_fast != NULL)
+	{
+		in_vain = true;
+		generate_in_vain();
+		in_vain = false;
+	}
 	if (event == XACT_EVENT_ABORT && proc_exit_inprogress)
 		elog(ERROR, "raised at exit");
 	if ((event == XACT_EVENT_COMMIT || event == XACT_EVENT_PRE_PREPARE) && uuidv7_fast != NULL)
@@ -123,4 +152,5 @@ void
 _PG_init(void)
 {
 	RegisterXactCallback(callback, NULL);
+	RegisterSubXactCallback(sub_callback, NULL);
 }

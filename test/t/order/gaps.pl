@@ -57,7 +57,7 @@ sub observe { my ($ms) = @_; return "SELECT fast_uuid_observe('{id +$ms}')" }
 
 # How X comes to the points: its statements before; the milliseconds that pass then, or
 # what is set; the statement in which it is held, and where.
-my @bound = map { "upper_bound_$_" } qw(sought read written moved);
+my @bound = map { "upper_bound_$_" } qw(read written moved);
 my @ways = (
 	[ 'a row', [], 0, $row, qw(joining upper_bound_schema publishing published reserved),
 		@bound, qw(clearing cleared waking) ],
@@ -70,7 +70,7 @@ my @ways = (
 	[ 'read after it', [ $rows, $prepare, $commit_prepared ], 0, $read, 'locks_read' ],
 	[ 'wait', [ $ended, $read ], 0, $wait, qw(wait_due wait_listed) ],
 	[ 'woken', [$read], 0, "SELECT uuidv7_fast_wait(-1, '1 day')",
-		qw(wait_due wait_listed wait_counted) ],
+		qw(wait_due wait_listed) ],
 	[ 'an id, soon at the bound', [$id], 600, $id, @bound ],
 	[ 'an id beyond the bound', [$id], 1500, $id, @bound ],
 	[ 'an id after setval', [], $setval, $id, 'reserved', grep { !/written/ } @bound ],

@@ -110,8 +110,8 @@ foreach my $end ('COMMIT', 'ROLLBACK', "PREPARE TRANSACTION 'waits'")
 	$session->quit;
 }
 
-# The first UUID of a transaction, or of the session, in a callback after ours as it is
-# prepared.
+# The first UUIDs of a transaction, or of the session, in a callback after ours as it is
+# prepared, one of them in a subtransaction that is rolled back.
 foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_fast()')
 {
 	my $session = RawSession->start($node, "SET fast_uuid.ordering = 'instance'");
@@ -123,6 +123,17 @@ foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_fast()')
 	$asks->query_safe("COMMIT PREPARED 'late'");
 	cmp_ok(watermark(), 'gt', $id, "$before: ... until the transaction ends");
 	is($asks->query_safe("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', "$before: ... and no lock is left");
+	$session->quit;
+}
+
+# ... and as a savepoint is rolled back.
+{
+	my ($session) = in_transaction('SELECT uuidv7_fast()', "LOAD '$callback'");
+	$session->query_safe($_) foreach 'ROLLBACK', 'BEGIN', 'SELECT generate_in_callback()', 'SAVEPOINT a', 'ROLLBACK TO a';
+	my $id = $session->query_safe('SELECT generated_in_callback()');
+	cmp_ok(watermark(), 'le', $id, 'a UUID as a savepoint is rolled back holds the watermark back');
+	$session->query_safe('COMMIT');
+	cmp_ok(watermark(), 'gt', $id, '... until the transaction ends');
 	$session->quit;
 }
 
