@@ -67,7 +67,7 @@ typedef union WaitGroup
 {
 	struct
 	{
-		Oid			database;	/* which has joined first; never changes */
+		Oid			database;	/* the latest, where several share it */
 		ConditionVariable ended_cv; /* those who wait for the next end */
 		pg_atomic_uint64 ended; /* transactions, from a random number on */
 		pg_atomic_uint64 due_us;	/* see uuidv7_fast_wait() */
