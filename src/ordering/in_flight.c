@@ -37,7 +37,7 @@ bool		fuuid_in_flight_joined = false;
 bool		fuuid_in_flight_generates = false;
 static InFlight *my_element = NULL; /* once it has joined */
 WaitGroup  *fuuid_in_flight_wait_group = NULL;
-static bool preparing = false;	/* PRE_PREPARE is over, or at work */
+static bool preparing = false;	/* has keep_for_prepared() been called? */
 
 /* Keep what the transaction, which is about to be prepared, has published. */
 static void
@@ -118,7 +118,7 @@ leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 	fuuid_in_flight_generates = false;
 }
 
-/* As the library is loaded: the first UUID may come in another's callback. */
+/* As we are loaded: a transaction's first UUID may come in a callback. */
 void
 fuuid_in_flight_init(void)
 {
