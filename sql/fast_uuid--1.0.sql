@@ -1,7 +1,7 @@
 \echo Use "CREATE EXTENSION fast_uuid" to load this file. \quit
 
--- One value.  It belongs to a session's order and to a transaction that the watermark
--- knows of: what generates is PARALLEL RESTRICTED, as random() is.
+-- One key.  It belongs to the session's order, which a parallel worker does not have: what
+-- generates is PARALLEL RESTRICTED, as random() is.
 
 CREATE FUNCTION uuidv7_fast()
 RETURNS uuid
@@ -9,7 +9,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast() IS
-'generate a version 7 UUID for the current time, greater than all earlier ones of this session';
+'generate a version 7 UUID for the current time, greater than all earlier keys of this session';
 
 CREATE FUNCTION uuidv7_fast(source text)
 RETURNS uuid
@@ -17,7 +17,7 @@ AS 'MODULE_PATHNAME', 'uuidv7_fast_from'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION uuidv7_fast(text) IS
-'generate a version 7 UUID for the current time from a given entropy source, greater than all earlier ones of this session';
+'generate a version 7 UUID for the current time from a given entropy source, greater than all earlier keys of this session';
 
 CREATE FUNCTION uuidv7_fast(shift interval, source text DEFAULT NULL)
 RETURNS uuid
@@ -87,40 +87,112 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuidv7_fast_ns(uuid) IS
 'extract the time of a version 7 UUID, in nanoseconds since 1970-01-01 UTC';
 
--- Order to build on
+-- Feeds: one order of all sessions, over restarts
 
--- The upper bound of durable order.  pg_upgrade carries it over; a dump does not.  By this
+-- The upper bound of feed ids.  pg_upgrade carries it over; a dump does not.  By this
 -- increment nextval() moves none that was set.
 CREATE SEQUENCE fast_uuid_upper_bound INCREMENT BY 9223372036854775807;
 
 REVOKE ALL ON SEQUENCE fast_uuid_upper_bound FROM PUBLIC;
 
 COMMENT ON SEQUENCE fast_uuid_upper_bound IS
-'time up to which UUIDs may have been generated under durable order, in microseconds since 1970-01-01 UTC; do not change';
+'time up to which feed ids may have been generated, in microseconds since 1970-01-01 UTC; do not change';
 
-CREATE FUNCTION uuidv7_fast_watermark()
+CREATE FUNCTION uuidv7_feed_id()
 RETURNS uuid
-AS 'MODULE_PATHNAME', 'uuidv7_fast_watermark'
+AS 'MODULE_PATHNAME', 'uuidv7_feed_id'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_feed_id() IS
+'generate a version 7 UUID greater than all feed ids and positions of all sessions before';
+
+CREATE FUNCTION uuidv7_feed_id(source text)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'uuidv7_feed_id_from'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_feed_id(text) IS
+'generate a version 7 UUID from a given entropy source, greater than all feed ids and positions of all sessions before';
+
+CREATE FUNCTION uuidv7_feed_position()
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'uuidv7_feed_position'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_feed_position() IS
+'generate a number greater than all feed ids and positions of all sessions before: nanoseconds since 1970-01-01 UTC';
+
+CREATE FUNCTION uuidv7_feed_watermark()
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'uuidv7_feed_watermark'
 LANGUAGE C STABLE PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION uuidv7_fast_watermark() IS
-'bound for the calling statement, which misses no row with a smaller id of instance or durable order';
+COMMENT ON FUNCTION uuidv7_feed_watermark() IS
+'bound for the calling statement, which misses no row with a smaller feed id';
 
-CREATE FUNCTION uuidv7_fast_wait(seen bigint, timeout interval DEFAULT '1 s')
+CREATE FUNCTION uuidv7_feed_position_watermark()
 RETURNS bigint
-AS 'MODULE_PATHNAME', 'uuidv7_fast_wait'
+AS 'MODULE_PATHNAME', 'uuidv7_feed_position_watermark'
+LANGUAGE C STABLE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_feed_position_watermark() IS
+'bound for the calling statement, which misses no row with a smaller position';
+
+CREATE FUNCTION uuidv7_feed_wait(seen bigint, timeout interval DEFAULT '1 s')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'uuidv7_feed_wait'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION uuidv7_fast_wait(bigint, interval) IS
-'wait until the number of ended transactions with ids of instance or durable order is another one, and return it';
+COMMENT ON FUNCTION uuidv7_feed_wait(bigint, interval) IS
+'wait for the end of a transaction with feed ids or positions, and return how many have ended';
 
-CREATE FUNCTION uuidv7_fast_stamp()
+CREATE FUNCTION uuidv7_feed_stamp()
 RETURNS trigger
-AS 'MODULE_PATHNAME', 'uuidv7_fast_stamp'
+AS 'MODULE_PATHNAME', 'uuidv7_feed_stamp'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION uuidv7_fast_stamp() IS
-'trigger that sets a column to a new UUID of instance or durable order with each INSERT and UPDATE';
+COMMENT ON FUNCTION uuidv7_feed_stamp() IS
+'trigger that sets a column to a new feed id or position with each INSERT and UPDATE';
+
+CREATE FUNCTION uuidv7_feed_guard()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'uuidv7_feed_guard'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION uuidv7_feed_guard() IS
+'trigger that refuses an id which readers below the watermark could miss';
+
+CREATE FUNCTION uuidv7_feed_observe(id uuid)
+RETURNS void
+AS 'MODULE_PATHNAME', 'uuidv7_feed_observe'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION uuidv7_feed_observe(uuid) FROM PUBLIC;
+
+COMMENT ON FUNCTION uuidv7_feed_observe(uuid) IS
+'make further feed ids and positions of all sessions greater than a given version 7 UUID, which can be from any generator';
+
+CREATE FUNCTION uuidv7_feed_position_observe("position" bigint)
+RETURNS void
+AS 'MODULE_PATHNAME', 'uuidv7_feed_position_observe'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION uuidv7_feed_position_observe(bigint) FROM PUBLIC;
+
+COMMENT ON FUNCTION uuidv7_feed_position_observe(bigint) IS
+'make further feed ids and positions of all sessions greater than a given position';
+
+CREATE FUNCTION uuidv7_feed_reset()
+RETURNS void
+AS 'MODULE_PATHNAME', 'uuidv7_feed_reset'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION uuidv7_feed_reset() FROM PUBLIC;
+
+COMMENT ON FUNCTION uuidv7_feed_reset() IS
+'return to the clock: forget the latest feed id of the instance, and the upper bound of this database';
+
+-- The order of the session's keys
 
 CREATE FUNCTION fast_uuid_observe(id uuid)
 RETURNS void
@@ -130,7 +202,17 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 REVOKE ALL ON FUNCTION fast_uuid_observe(uuid) FROM PUBLIC;
 
 COMMENT ON FUNCTION fast_uuid_observe(uuid) IS
-'make further UUIDs greater than a given version 7 UUID, which can be from any generator';
+'make further keys of this session greater than a given version 7 UUID, which can be from any generator';
+
+CREATE FUNCTION fast_uuid_reset_ordering()
+RETURNS void
+AS 'MODULE_PATHNAME', 'fast_uuid_reset_ordering'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
+
+COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
+'return to the clock: forget the latest key of this session';
 
 -- For the DBA.  These look at the session that calls them, and a parallel worker
 -- is another one.
@@ -150,20 +232,10 @@ CREATE FUNCTION fast_uuid_stats(
   OUT held_back_by integer, OUT upper_bound timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 3;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 2;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics of each order: how far UUIDs are ahead of the clock, what holds the watermark back, the upper bound';
-
-CREATE FUNCTION fast_uuid_reset_ordering()
-RETURNS void
-AS 'MODULE_PATHNAME', 'fast_uuid_reset_ordering'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
-
-COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
-'return to the clock: forget the latest UUID of the session, under instance and durable order also that of the instance, under durable order also the upper bound';
+'statistics of keys and feeds: how far UUIDs are ahead of the clock, what holds the watermark back, the upper bound';
 
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,
@@ -189,7 +261,8 @@ BEGIN
     SELECT pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM %s', p.oid::regprocedure, a.grantee::regrole)
       FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
      WHERE p.oid OPERATOR(pg_catalog.=) ANY (
-             '{fast_uuid_observe(uuid),fast_uuid_reset_ordering(),fast_uuid_benchmark(integer)}'::regprocedure[])
+             '{fast_uuid_observe(uuid),fast_uuid_reset_ordering(),fast_uuid_benchmark(integer),
+               uuidv7_feed_observe(uuid),uuidv7_feed_position_observe(bigint),uuidv7_feed_reset()}'::regprocedure[])
        AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
     UNION
     SELECT pg_catalog.format('REVOKE ALL ON SEQUENCE %s FROM %s', c.oid::regclass, a.grantee::regrole)

@@ -11,14 +11,12 @@
 
 /*
  * The first second that is out of range: from here on, not all nanoseconds
- * since 1970 fit in 64 bits (year 2554), or a time_t of 32 bits is at its end
+ * since 1970 fit in 64 bits (2554), or a time_t of 32 bits is at its end
  * (2038).  A time before 1970, cast to unsigned, is out of range too.
  */
 #define FUUID_CLOCK_END_S \
 	(sizeof(time_t) < 8 ? (uint64) PG_INT32_MAX : \
 	 PG_UINT64_MAX / FUUID_NS_PER_S)
-
-/* The same end, in nanoseconds. */
 #define FUUID_CLOCK_END_NS	(FUUID_CLOCK_END_S * FUUID_NS_PER_S)
 
 /*
@@ -31,9 +29,11 @@
 /* The setting fast_uuid.max_clock_lead, in milliseconds; -1: no limit. */
 extern int	fuuid_max_clock_lead;
 
-extern uint64 fuuid_clock_monotonic_ns(void);
+extern uint64 fuuid_clock_monotonic_us(void);
+extern void fuuid_clock_sleep(uint64 us, uint32 wait_event);
 extern void fuuid_clock_error(int clock_errno);
-extern void fuuid_clock_require_lead(uint64 lead_ns);
+extern void fuuid_clock_require_lead(uint64 lead_ns, bool feed);
+extern void fuuid_clock_require_observable(uint64 ns);
 
 /*
  * Read the clock, in nanoseconds since 1970-01-01 UTC, as all times here.

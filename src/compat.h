@@ -9,6 +9,7 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "utils/guc.h"
+#include "utils/wait_event.h"
 
 /*
  * Up to 15 postgres.h itself defines the macros for values of type text, and
@@ -45,16 +46,13 @@
 #define FUUID_GET_NAMED_SEGMENT GetNamedDSMSegment
 #endif
 
-/* For durable order: its schema; has this transaction altered the sequence? */
-#if PG_VERSION_NUM >= 170000
-#define FUUID_DURABLE_SUPPORTED true
-#define FUUID_EXTENSION_SCHEMA(extension) get_extension_schema(extension)
+/* Has this transaction altered the sequence? */
+#if PG_VERSION_NUM >= 160000
 #define FUUID_IS_REWRITTEN(relation) \
 	((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
 #else
-#define FUUID_DURABLE_SUPPORTED false
-#define FUUID_EXTENSION_SCHEMA(extension) InvalidOid
-#define FUUID_IS_REWRITTEN(relation) false
+#define FUUID_IS_REWRITTEN(relation) \
+	((relation)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
 #endif
 
 /* The number of this process in ProcGlobal, which 17 moved. */

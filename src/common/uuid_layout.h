@@ -146,8 +146,7 @@ fuuid_uuid_sub_ns(const unsigned char *uuid)
 
 /*
  * The last nanosecond within the millisecond, 0 to 999999, whose fraction is
- * not greater than that of this UUID, whichever generator has made it.  A UUID
- * that is encoded here for any later nanosecond is therefore greater.
+ * not greater: a UUID that is encoded here for a later one is greater.
  */
 static inline uint32
 fuuid_uuid_last_sub_ns(const unsigned char *uuid)

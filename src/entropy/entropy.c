@@ -17,9 +17,8 @@
 #define FIRST_FILL_WORDS	8
 
 const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT] = {
-#define FUUID_ENTROPY_ROW(name) &fuuid_entropy_##name,
-	FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
-#undef FUUID_ENTROPY_ROW
+#define FUUID_ENTROPY_POINTER(name) &fuuid_entropy_##name,
+	FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_POINTER)
 };
 
 int			fuuid_source;
@@ -92,10 +91,10 @@ fuuid_entropy_reason(const char *format,...)
 }
 
 /*
- * Has the kernel's random number generator been seeded?  Early after booting
- * it may not be: then OpenSSL would wait where no cancel request reaches it,
- * and /dev/urandom returns bytes that can be guessed.  Yes if the kernel
- * cannot be asked; if no, *why is set.
+ * Has the kernel's random number generator been seeded?  Early after booting,
+ * OpenSSL would wait where no cancel request reaches it, and /dev/urandom
+ * return bytes that can be guessed.  Yes if the kernel cannot be asked; if no,
+ * *why is set.
  */
 bool
 fuuid_entropy_kernel_seeded(const char **why pg_attribute_unused())
@@ -126,14 +125,12 @@ fuuid_entropy_discard(void)
 		if (buffer->next != buffer->end)
 			explicit_bzero(buffer->next,
 						   (buffer->end - buffer->next) * sizeof(uint64));
-		*buffer = (EntropyBuffer) {0};
+		buffer->next = buffer->end;
+		buffer->fill_size = 0;
 	}
 }
 
-/*
- * Number of words to fetch next: few at first, then twice as many each time,
- * up to fast_uuid.buffer_size; without a buffer the one that is drawn at once.
- */
+/* Words to fetch next; without a buffer the one that is drawn at once. */
 static uint32
 next_fill_size(const EntropyBuffer *buffer)
 {
@@ -145,9 +142,8 @@ next_fill_size(const EntropyBuffer *buffer)
 }
 
 /*
- * Can a source deliver?  Only a request can tell: OpenSSL creates its
- * generator on first use, which fails if, say, the FIPS provider is broken.
- * If no, *why is set.
+ * Can a source deliver?  If no, *why is set.  Only a request can tell: OpenSSL
+ * creates its generator on first use, which fails if a provider is broken.
  */
 bool
 fuuid_entropy_available(const EntropySource *source, const char **why)
@@ -200,7 +196,6 @@ void
 fuuid_entropy_refill(int source)
 {
 	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
-	EntropyStats *stats = &fuuid_entropy.stats[source];
 	uint64	   *words = fuuid_entropy.words[source];
 	uint32		size = next_fill_size(buffer);
 
@@ -217,6 +212,6 @@ fuuid_entropy_refill(int source)
 					   size * sizeof(uint64));
 	buffer->end += size;
 	buffer->fill_size = size;
-	stats->refills++;
-	stats->bytes += size * sizeof(uint64);
+	buffer->refills++;
+	buffer->bytes += size * sizeof(uint64);
 }

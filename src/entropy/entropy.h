@@ -2,9 +2,8 @@
  * entropy.h
  *	  Sources of randomness, and the buffering of what they deliver.
  *
- *	  A source is one file, NAME.c, that defines fuuid_entropy_NAME, and
- *	  one row in the list below.  The order of the rows is the order of
- *	  preference for the default of fast_uuid.source.
+ *	  A source is one file, NAME.c, that defines fuuid_entropy_NAME, and a row
+ *	  in this list, in the order of preference for the default.
  */
 #ifndef FUUID_ENTROPY_H
 #define FUUID_ENTROPY_H
@@ -16,8 +15,10 @@
 	row(openssl) \
 	row(getrandom) \
 	row(urandom) \
-	row(xorshift) \
-	/* a new one goes above this line */
+	row(xorshift)
+
+#define FUUID_ENTROPY_ONE(name) + 1
+#define FUUID_ENTROPY_COUNT (0 FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ONE))
 
 /* Limits of fast_uuid.buffer_size, in bytes. */
 #define FUUID_BUFFER_SIZE_DEFAULT	4096
@@ -59,40 +60,23 @@ typedef struct EntropyBuffer
 	uint64	   *next;
 	uint64	   *end;
 	uint32		fill_size;		/* words of the latest fill; 0: none yet */
+	uint64		refills;		/* so far */
+	uint64		bytes;
 } EntropyBuffer;
 
-/* What this backend has fetched from a source. */
-typedef struct EntropyStats
-{
-	uint64		refills;
-	uint64		bytes;
-} EntropyStats;
-
-/* The buffered words of one source. */
-typedef uint64 EntropyWords[FUUID_BUFFER_SIZE_MAX / sizeof(uint64)];
-
-enum
-{
-#define FUUID_ENTROPY_ROW(name) FUUID_ENTROPY_##name,
-	FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
-#undef FUUID_ENTROPY_ROW
-	FUUID_ENTROPY_COUNT
-};
-
-#define FUUID_ENTROPY_ROW(name) extern const EntropySource fuuid_entropy_##name;
-FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_ROW)
-#undef FUUID_ENTROPY_ROW
+#define FUUID_ENTROPY_EXTERN(name) \
+	extern const EntropySource fuuid_entropy_##name;
+FUUID_ENTROPY_SOURCES(FUUID_ENTROPY_EXTERN)
 
 /*
- * All that a backend has buffered.  It is static, so that buffering cannot run
- * out of memory, and has the small members first, because a new backend pays
- * for every page of memory that it touches.
+ * All that a backend has buffered: static, so that it cannot run out of memory,
+ * the small members first, because each page that is touched costs.
  */
 typedef struct EntropyState
 {
 	EntropyBuffer buffer[FUUID_ENTROPY_COUNT];
-	EntropyStats stats[FUUID_ENTROPY_COUNT];
-	EntropyWords words[FUUID_ENTROPY_COUNT];
+	uint64		words[FUUID_ENTROPY_COUNT]
+				[FUUID_BUFFER_SIZE_MAX / sizeof(uint64)];
 } EntropyState;
 
 extern const EntropySource *const fuuid_entropy_sources[FUUID_ENTROPY_COUNT];

@@ -81,10 +81,7 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 	return filled;
 }
 
-/*
- * The library does not say which of its generators RAND_bytes() uses, and
- * since 3.5 a provider can deliver the bytes without one.
- */
+/* The library does not say which of its generators RAND_bytes() uses. */
 static const char *
 openssl_describe(void)
 {

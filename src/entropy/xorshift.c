@@ -15,10 +15,7 @@ struct XorshiftGenerator
 	Xorshift128Plus state;
 };
 
-/*
- * A generator starts when it is first used.  If another one takes its place
- * for a while, it then continues from where it stopped.
- */
+/* A generator starts when it is first used. */
 static XorshiftGenerator unseeded;
 XorshiftGenerator *fuuid_seeded_generator = NULL;
 
@@ -101,12 +98,9 @@ parse_seed(const char *text, uint64 *seed)
 }
 
 /*
- * Check hook of fast_uuid.seed.  Only SET in a session can set a seed: with
- * one from a file, a database or a role, all sessions would draw the same
- * bits.
- *
- * The generator is the setting's "extra".  When SET LOCAL or a function's SET
- * ends, the assign hook gets the earlier one, which continues.
+ * Check hook of fast_uuid.seed.  With a seed from a file, a database or a role,
+ * all sessions would draw the same bits.  The generator is the setting's
+ * "extra": when SET LOCAL or a function's SET ends, the earlier one continues.
  */
 bool
 fuuid_seed_check(char **newval, void **extra, GucSource source)

@@ -5,17 +5,21 @@
 #ifndef FUUID_ARGUMENTS_H
 #define FUUID_ARGUMENTS_H
 
+#include "common/uuid_layout.h"
 #include "datatype/timestamp.h"
 #include "entropy/entropy.h"
 #include "fmgr.h"
+#include "utils/uuid.h"
 
+extern bool fuuid_is_session;
+
+extern void fuuid_check_session(const char *what);
 extern int	fuuid_source_by_name(Datum argument);
 extern void fuuid_require_argument(FunctionCallInfo fcinfo, int n,
 								   const char *name);
 extern uint64 fuuid_unix_us(TimestampTz ts);
-
-/* In generate.c; uses none of its arguments. */
-extern PGDLLEXPORT Datum uuidv7_fast(PG_FUNCTION_ARGS);
+extern uint64 fuuid_observed_ns(Datum id);
+extern Datum fuuid_bigint_of_ns(uint64 ns);
 
 /* Index of the source that argument n names; NULL: fast_uuid.source. */
 #define FUUID_GETARG_SOURCE(n) \
@@ -25,5 +29,23 @@ extern PGDLLEXPORT Datum uuidv7_fast(PG_FUNCTION_ARGS);
 /* Microseconds from 1970-01-01 to 2000-01-01, where a TimestampTz is 0. */
 #define FUUID_UNIX_TO_POSTGRES_US \
 	((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * USECS_PER_SEC)
+
+/* Raise an error, "cannot <what> in ...", if this process is no session. */
+static inline void
+fuuid_require_session(const char *what)
+{
+	if (unlikely(!fuuid_is_session))
+		fuuid_check_session(what);
+}
+
+/* The UUID of a time in nanoseconds since 1970-01-01 UTC, palloc'd. */
+static inline Datum
+fuuid_uuid_of_ns(uint64 ns, uint64 random)
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	fuuid_uuid_encode_ns(uuid->data, ns, random);
+	return UUIDPGetDatum(uuid);
+}
 
 #endif							/* FUUID_ARGUMENTS_H */

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "entropy/entropy.h"
-#include "fmgr.h"
 #include "funcapi.h"
 #include "portability/instr_time.h"
 #include "utils/builtins.h"

@@ -4,11 +4,8 @@
  */
 #include "postgres.h"
 
-#include "common/int.h"
-#include "common/uuid_layout.h"
 #include "functions/arguments.h"
 #include "utils/timestamp.h"
-#include "utils/uuid.h"
 
 PG_FUNCTION_INFO_V1(uuidv7_fast_min);
 PG_FUNCTION_INFO_V1(uuidv7_fast_max);
@@ -24,22 +21,14 @@ bound_of_millisecond(TimestampTz ts, void (*bound) (unsigned char *, uint64))
 	return UUIDPGetDatum(uuid);
 }
 
-/*
- * uuidv7_fast_min(ts timestamptz) returns uuid
- *
- * Return the smallest version 7 UUID of the millisecond, of any generator.
- */
+/* The smallest version 7 UUID of the millisecond, of any generator. */
 Datum
 uuidv7_fast_min(PG_FUNCTION_ARGS)
 {
 	return bound_of_millisecond(PG_GETARG_TIMESTAMPTZ(0), fuuid_uuid_min);
 }
 
-/*
- * uuidv7_fast_max(ts timestamptz) returns uuid
- *
- * Return the largest version 7 UUID of the millisecond, of any generator.
- */
+/* The largest version 7 UUID of the millisecond, of any generator. */
 Datum
 uuidv7_fast_max(PG_FUNCTION_ARGS)
 {
@@ -47,12 +36,9 @@ uuidv7_fast_max(PG_FUNCTION_ARGS)
 }
 
 /*
- * uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
- *		returns timestamptz
- *
- * Return the time of a version 7 UUID to the millisecond, or with sub_ms to
- * the microsecond, which means something only if the generator stored it.
- * NULL for any other version or variant.
+ * The time of a version 7 UUID to the millisecond, or with sub_ms to the
+ * microsecond, which means something only if the generator stored it.  NULL
+ * for any other version or variant.
  */
 Datum
 uuidv7_fast_timestamp(PG_FUNCTION_ARGS)
@@ -69,9 +55,7 @@ uuidv7_fast_timestamp(PG_FUNCTION_ARGS)
 }
 
 /*
- * uuidv7_fast_ns(id uuid) returns bigint
- *
- * Return the nanoseconds from 1970-01-01 UTC to the time of a version 7 UUID:
+ * The nanoseconds from 1970-01-01 UTC to the time of a version 7 UUID:
  * exact for those generated here, and never descending where UUIDs ascend.
  * NULL for any other version or variant.
  */
@@ -79,15 +63,12 @@ Datum
 uuidv7_fast_ns(PG_FUNCTION_ARGS)
 {
 	const unsigned char *uuid = PG_GETARG_UUID_P(0)->data;
-	int64		ns;
+	uint64		unix_ms = fuuid_uuid_unix_ms(uuid);
 
 	if (!fuuid_uuid_is_v7(uuid))
 		PG_RETURN_NULL();
-	if (pg_mul_s64_overflow(fuuid_uuid_unix_ms(uuid), FUUID_NS_PER_MS, &ns) ||
-		pg_add_s64_overflow(ns, fuuid_uuid_sub_ns(uuid), &ns))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("time of the UUID is out of range for type bigint"),
-				 errdetail("Nanoseconds since 1970 fit in type bigint until 2262-04-11.")));
-	PG_RETURN_INT64(ns);
+
+	/* 2^48 milliseconds exceed 64 bits; their limit exceeds the result's. */
+	return fuuid_bigint_of_ns(Min(unix_ms, PG_INT64_MAX / FUUID_NS_PER_MS + 1) *
+							  FUUID_NS_PER_MS + fuuid_uuid_sub_ns(uuid));
 }

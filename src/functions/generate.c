@@ -1,33 +1,43 @@
 /*
  * generate.c
- *	  The SQL-callable functions that generate one UUID, or one per row.
+ *	  The SQL-callable functions that generate keys, and those that move their
+ *	  order, the session's, forward and back to the clock.
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "clock.h"
-#include "common/uuid_layout.h"
-#include "entropy/entropy.h"
 #include "funcapi.h"
 #include "functions/arguments.h"
-#include "ordering/ordering.h"
-#include "require_session.h"
+#include "session.h"
+#include "utils/array.h"
 #include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "utils/uuid.h"
 
 PG_FUNCTION_INFO_V1(uuidv7_fast);
 PG_FUNCTION_INFO_V1(uuidv7_fast_from);
 PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 PG_FUNCTION_INFO_V1(uuidv7_fast_set);
+PG_FUNCTION_INFO_V1(uuidv7_fast_array);
+PG_FUNCTION_INFO_V1(fast_uuid_observe);
+PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
+
+/*
+ * UUIDs of an array per reading of the clock, if it is ahead of the order: each
+ * takes longer than the nanosecond by which it is later than the one before.
+ */
+#define CHUNK_VALUES 256
+
+/* An array must fit in one allocation, with its header. */
+#define ARRAY_VALUES_MAX \
+	((int) ((MaxAllocSize - ARR_OVERHEAD_NONULLS(1)) / sizeof(pg_uuid_t)))
 
 /*
  * Return the nanosecond of the next UUID in this backend's order, and in
- * *random 64 random bits for it from a source (index into
- * fuuid_entropy_sources).
- *
- * The clock is read first, because meanwhile the processor gets on with what
- * does not depend on it.
+ * *random 64 random bits for it from a source.  The clock is read first,
+ * because meanwhile the processor gets on with what does not depend on it.
  */
 static pg_attribute_always_inline uint64
 next_time_and_random(int source, uint64 *random)
@@ -38,27 +48,20 @@ next_time_and_random(int source, uint64 *random)
 	fuuid_require_session("generate UUIDs");
 	now_ns = fuuid_clock_read();
 	*random = fuuid_entropy_draw(source);
-	return fuuid_ordering_reserve(now_ns, &count);
+	return fuuid_session_reserve(now_ns, &count);
 }
 
-/*
- * Generate a UUID for the current time, greater than all that this backend has
- * generated for the current time before.
- */
+/* Generate a UUID for the current time, in this backend's order. */
 static pg_attribute_always_inline Datum
 value_now(int source)
 {
 	uint64		random;
 	uint64		ns = next_time_and_random(source, &random);
-	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	fuuid_uuid_encode_ns(uuid->data, ns, random);
-	return UUIDPGetDatum(uuid);
+	return fuuid_uuid_of_ns(ns, random);
 }
 
 /*
- * uuidv7_fast() returns uuid
- *
  * Generate a UUID from the source in fast_uuid.source.  This is not the next
  * function with a default argument, so that the planner has less to do.
  */
@@ -68,11 +71,7 @@ uuidv7_fast(PG_FUNCTION_ARGS pg_attribute_unused())
 	return value_now(fuuid_source);
 }
 
-/*
- * uuidv7_fast(source text) returns uuid
- *
- * Generate a UUID from a source; NULL stands for that in fast_uuid.source.
- */
+/* Generate a UUID from a source; NULL stands for that in fast_uuid.source. */
 Datum
 uuidv7_fast_from(PG_FUNCTION_ARGS)
 {
@@ -94,8 +93,6 @@ value_at(uint64 unix_us, uint32 ns, uint64 random)
 }
 
 /*
- * uuidv7_fast(shift interval, source text DEFAULT NULL) returns uuid
- *
  * Generate a UUID for the current time shifted by an interval, like
  * uuidv7(shift) of PostgreSQL 18.  The time before the shift is in this
  * backend's order; the UUID is not.
@@ -119,8 +116,6 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 }
 
 /*
- * uuidv7_fast_at(ts timestamptz, source text DEFAULT NULL) returns uuid
- *
  * Generate a UUID for a given time, for rows that are older than their id.
  * The digits below a microsecond are random too.
  */
@@ -141,22 +136,17 @@ uuidv7_fast_at(PG_FUNCTION_ARGS)
 	return value_at(unix_us, ns, random);
 }
 
-/*
- * uuidv7_fast_set(count bigint, source text DEFAULT NULL) returns setof uuid
- *
- * Generate ascending UUIDs, one per row, each when its row is asked for.
- */
+/* Generate ascending UUIDs, one per row, each when its row is asked for. */
 Datum
 uuidv7_fast_set(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *context;
-	int		   *source;			/* -1: that of fast_uuid.source */
+	int			source;			/* -1: that of fast_uuid.source */
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		int			named = PG_ARGISNULL(1) ? -1 :
+		source = PG_ARGISNULL(1) ? -1 :
 			fuuid_source_by_name(PG_GETARG_DATUM(1));
-
 		fuuid_require_argument(fcinfo, 0, "count");
 		if (PG_GETARG_INT64(0) < 0)
 			ereport(ERROR,
@@ -165,15 +155,90 @@ uuidv7_fast_set(PG_FUNCTION_ARGS)
 
 		context = SRF_FIRSTCALL_INIT();
 		context->max_calls = PG_GETARG_INT64(0);
-		source = MemoryContextAlloc(context->multi_call_memory_ctx,
-									sizeof(int));
-		*source = named;
-		context->user_fctx = source;
+		context->user_fctx = (void *) (intptr_t) source;
 	}
 
 	context = SRF_PERCALL_SETUP();
 	if (context->call_cntr == context->max_calls)
 		SRF_RETURN_DONE(context);
-	source = context->user_fctx;
-	SRF_RETURN_NEXT(context, value_now(*source >= 0 ? *source : fuuid_source));
+	source = (intptr_t) context->user_fctx;
+	SRF_RETURN_NEXT(context, value_now(source >= 0 ? source : fuuid_source));
+}
+
+/* Generate an array of UUIDs, in one order with all others of this backend. */
+Datum
+uuidv7_fast_array(PG_FUNCTION_ARGS)
+{
+	int			source = FUUID_GETARG_SOURCE(1);
+	int			count;
+	Size		size;
+	ArrayType  *array;
+	pg_uuid_t  *next;
+	pg_uuid_t  *end;
+
+	fuuid_require_session("generate UUIDs");
+	fuuid_require_argument(fcinfo, 0, "count");
+	count = PG_GETARG_INT32(0);
+	if (count < 0 || count > ARRAY_VALUES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"count\" must be between 0 and %d",
+						ARRAY_VALUES_MAX)));
+	if (count == 0)
+		PG_RETURN_ARRAYTYPE_P(construct_empty_array(UUIDOID));
+
+	size = ARR_OVERHEAD_NONULLS(1) + count * sizeof(pg_uuid_t);
+	array = palloc(size);
+	SET_VARSIZE(array, size);
+	array->ndim = 1;
+	array->dataoffset = 0;
+	array->elemtype = UUIDOID;
+	ARR_DIMS(array)[0] = count;
+	ARR_LBOUND(array)[0] = 1;
+
+	next = (pg_uuid_t *) ARR_DATA_PTR(array);
+	end = next + count;
+	while (next < end)
+	{
+		uint32		chunk = Min(end - next, CHUNK_VALUES);
+		uint64		ns;
+		uint64		random;
+
+		CHECK_FOR_INTERRUPTS();
+		ns = fuuid_clock_read();
+
+		/* If the source is refused, nothing must have been reserved. */
+		random = fuuid_entropy_draw(source);
+		ns = fuuid_session_reserve(ns, &chunk);
+		fuuid_uuid_encode_ns(next++->data, ns++, random);
+		for (; chunk > 1; chunk--)
+			fuuid_uuid_encode_ns(next++->data, ns++,
+								 fuuid_entropy_draw(source));
+	}
+	PG_RETURN_ARRAYTYPE_P(array);
+}
+
+/*
+ * Make further keys of this session greater than this UUID (the receive event
+ * of a hybrid logical clock: Kulkarni et al., "Logical Physical Clocks", 2014).
+ */
+Datum
+fast_uuid_observe(PG_FUNCTION_ARGS)
+{
+	uint64		ns;
+
+	fuuid_require_session("execute fast_uuid_observe()");
+	ns = fuuid_observed_ns(PG_GETARG_DATUM(0));
+	fuuid_clock_require_observable(ns);
+	fuuid_session_last_ns = Max(fuuid_session_last_ns, ns);
+	PG_RETURN_VOID();
+}
+
+/* Let the next key of this session take the clock's time, whatever it is. */
+Datum
+fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	fuuid_require_session("execute fast_uuid_reset_ordering()");
+	fuuid_session_reset();
+	PG_RETURN_VOID();
 }

@@ -1,26 +1,21 @@
 /*
  * inspect.c
- *	  For the DBA: the sources, the statistics, the reset of the order.
+ *	  For the DBA: the sources, and the statistics of each order.
  */
 #include "postgres.h"
 
 #include "access/xlog.h"
 #include "clock.h"
-#include "entropy/entropy.h"
-#include "fmgr.h"
 #include "funcapi.h"
 #include "functions/arguments.h"
-#include "ordering/in_flight.h"
-#include "ordering/ordering.h"
-#include "ordering/shared.h"
-#include "require_session.h"
+#include "feed/feed.h"
+#include "session.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(fast_uuid_sources);
 PG_FUNCTION_INFO_V1(fast_uuid_stats);
-PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
 
 /*
  * fast_uuid_sources() returns table (name text, cryptographic boolean,
@@ -58,8 +53,8 @@ fast_uuid_sources(PG_FUNCTION_ARGS)
 		nulls[6] = reason == NULL;
 		if (reason != NULL)
 			values[6] = CStringGetTextDatum(reason);
-		values[7] = Int64GetDatum(fuuid_entropy.stats[i].refills);
-		values[8] = Int64GetDatum(fuuid_entropy.stats[i].bytes);
+		values[7] = Int64GetDatum(fuuid_entropy.buffer[i].refills);
+		values[8] = Int64GetDatum(fuuid_entropy.buffer[i].bytes);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;
@@ -113,7 +108,7 @@ Datum
 fast_uuid_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	int64		upper_bound_us = fuuid_durable_upper_bound();
+	int64		upper_bound_us = fuuid_feed_upper_bound();
 	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
 	bool		shared = fuuid_shared_attach();
 
@@ -124,26 +119,9 @@ fast_uuid_stats(PG_FUNCTION_ARGS)
 	/* A standby does not hold the locks of prepared transactions. */
 	if (shared && !RecoveryInProgress())
 		(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
-	put_stats(result, "instance", shared,
+	put_stats(result, "feed", shared,
 			  shared ? pg_atomic_read_u64(&fuuid_shared->last_ns) : 0,
 			  shared ? pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns) : 0,
-			  held_back_by, 0);
-	put_stats(result, "durable", false, 0, 0, FUUID_HELD_BACK_BY_NONE,
-			  upper_bound_us);
+			  held_back_by, upper_bound_us);
 	return (Datum) 0;
-}
-
-/*
- * fast_uuid_reset_ordering() returns void
- *
- * Forget the latest UUID of this backend, and under instance and durable order
- * that of the instance, so that the next one takes the clock's time.  Under
- * durable order also return the upper bound of this database to the clock.
- */
-Datum
-fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
-{
-	fuuid_require_session("execute fast_uuid_reset_ordering()");
-	fuuid_ordering_reset();
-	PG_RETURN_VOID();
 }

@@ -7,27 +7,19 @@
 
 #include "compat.h"
 #include "miscadmin.h"
-#include "ordering/shared.h"
+#include "feed/shared.h"
 
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(make_layout);
 
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
-/* As in shared.c, where it never changes. */
-typedef struct SharedLayout
-{
-	uint32		magic;
-	uint32		number;
-	uint64		size;
-} SharedLayout;
-
-static SharedLayout layout = {0x66757569, FUUID_SHARED_LAYOUT, 0};
+static uint32 layout = FUUID_SHARED_LAYOUT;
 
 static void
-init_layout(FUUID_SEGMENT_INIT_ARGS)
+init_segment(FUUID_SEGMENT_INIT_ARGS)
 {
-	memcpy(segment, &layout, sizeof(layout));
+	((SharedOrdering *) segment)->layout = layout;
 }
 #endif
 
@@ -41,9 +33,9 @@ make_layout(PG_FUNCTION_ARGS)
 #ifdef FUUID_HAVE_NAMED_SEGMENTS
 	bool		found;
 
-	layout.number += PG_GETARG_INT32(0);
-	layout.size = FUUID_SHARED_SIZE + PG_GETARG_INT32(1);
-	FUUID_GET_NAMED_SEGMENT("fast_uuid layout", sizeof(layout), init_layout, &found);
+	layout += PG_GETARG_INT32(0);
+	FUUID_GET_NAMED_SEGMENT("fast_uuid", FUUID_SHARED_SIZE + PG_GETARG_INT32(1),
+							init_segment, &found);
 	PG_RETURN_BOOL(!found);
 #else
 	PG_RETURN_BOOL(fcinfo == NULL);

@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(generated_in_callback);
 PG_FUNCTION_INFO_V1(wait_after_end);
 PG_FUNCTION_INFO_V1(release_owner);
 
-static PGFunction uuidv7_fast = NULL;
+static PGFunction uuidv7_feed_id = NULL;
 static char message[256];
 static bool waits = false;
 static bool in_vain = false;
@@ -40,7 +40,7 @@ static bool in_vain = false;
 Datum
 generate_in_callback(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	uuidv7_fast = (PGFunction) load_external_function("fast_uuid", "uuidv7_fast", true, NULL);
+	uuidv7_feed_id = (PGFunction) load_external_function("fast_uuid", "uuidv7_feed_id", true, NULL);
 	PG_RETURN_BOOL(true);
 }
 
@@ -95,7 +95,7 @@ generate(void)
 
 	PG_TRY();
 	{
-		Datum		uuid = DirectFunctionCall1(uuidv7_fast, (Datum) 0);
+		Datum		uuid = DirectFunctionCall1(uuidv7_feed_id, (Datum) 0);
 
 		strlcpy(message, DatumGetCString(DirectFunctionCall1(uuid_out, uuid)), sizeof(message));
 	}
@@ -106,7 +106,7 @@ generate(void)
 		FlushErrorState();
 	}
 	PG_END_TRY();
-	uuidv7_fast = NULL;
+	uuidv7_feed_id = NULL;
 }
 
 /* In a subtransaction, which releases what it holds. */
@@ -117,7 +117,7 @@ generate_in_vain(void)
 	ResourceOwner owner = CurrentResourceOwner;
 
 	BeginInternalSubTransaction(NULL);
-	(void) DirectFunctionCall1(uuidv7_fast, (Datum) 0);
+	(void) DirectFunctionCall1(uuidv7_feed_id, (Datum) 0);
 	RollbackAndReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(caller);
 	CurrentResourceOwner = owner;
@@ -127,14 +127,14 @@ static void
 sub_callback(SubXactEvent event, SubTransactionId mySubid pg_attribute_unused(),
 			 SubTransactionId parentSubid pg_attribute_unused(), void *arg pg_attribute_unused())
 {
-	if (event == SUBXACT_EVENT_ABORT_SUB && uuidv7_fast != NULL && !in_vain)
+	if (event == SUBXACT_EVENT_ABORT_SUB && uuidv7_feed_id != NULL && !in_vain)
 		generate();
 }
 
 static void
 callback(XactEvent event, void *arg pg_attribute_unused())
 {
-	if (event == XACT_EVENT_PRE_PREPARE && uuidv7_fast != NULL)
+	if (event == XACT_EVENT_PRE_PREPARE && uuidv7_feed_id != NULL)
 	{
 		in_vain = true;
 		generate_in_vain();
@@ -142,7 +142,7 @@ callback(XactEvent event, void *arg pg_attribute_unused())
 	}
 	if (event == XACT_EVENT_ABORT && proc_exit_inprogress)
 		elog(ERROR, "raised at exit");
-	if ((event == XACT_EVENT_COMMIT || event == XACT_EVENT_PRE_PREPARE) && uuidv7_fast != NULL)
+	if ((event == XACT_EVENT_COMMIT || event == XACT_EVENT_PRE_PREPARE) && uuidv7_feed_id != NULL)
 		generate();
 	if (waits && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE))
 		wait_for_removal();

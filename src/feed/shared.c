@@ -5,24 +5,14 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "ordering/shared.h"
+#include "feed/shared.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
 #define SEGMENT_NAME "fast_uuid"
 
 SharedOrdering *fuuid_shared = NULL;
-
-/* The transactions that were running for the watermark at this index. */
-TransactionId *
-fuuid_shared_running(uint32 watermark)
-{
-	return (TransactionId *) ((char *) fuuid_shared +
-							  FUUID_RUNNING_OFFSET(watermark));
-}
 
 /* A positive number for a new incarnation, random, so that no other has it. */
 static int64
@@ -40,6 +30,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 	SharedOrdering *ordering = segment;
 
 	memset(ordering, 0, FUUID_SHARED_SIZE);
+	ordering->layout = FUUID_SHARED_LAYOUT;
 	pg_atomic_init_u64(&ordering->last_ns, 0);
 	for (int i = 0; i < FUUID_WAIT_GROUPS; i++)
 	{
@@ -51,8 +42,8 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 		pg_atomic_init_u64(&group->due_us, 0);
 	}
 	FUUID_INIT_LWLOCK(&ordering->lock);
-	ordering->incarnation = random_number();
-	ordering->incarnation -= FUUID_RESETS(ordering->incarnation);
+	ordering->incarnation = random_number() >> FUUID_RESET_BITS <<
+		FUUID_RESET_BITS;
 	pg_atomic_init_u64(&ordering->largest_clock_lead_ns, 0);
 
 	/* Prepared transactions of an earlier incarnation may be left. */
@@ -63,33 +54,7 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 		pg_atomic_init_u64(&ordering->in_flight[i].first_ns, 0);
 }
 
-#ifdef FUUID_HAVE_NAMED_SEGMENTS
-
-/*
- * The layout with which the segment was created.  It has a segment of its own,
- * whose own layout never changes, because both stay until the server ends,
- * while a backend may load a newer library.
- */
-#define LAYOUT_SEGMENT_NAME "fast_uuid layout"
-#define LAYOUT_MAGIC		0x66757569
-
-typedef struct SharedLayout
-{
-	uint32		magic;
-	uint32		number;			/* FUUID_SHARED_LAYOUT */
-	uint64		size;
-} SharedLayout;
-
-static void
-init_layout(FUUID_SEGMENT_INIT_ARGS)
-{
-	SharedLayout *layout = segment;
-
-	layout->magic = LAYOUT_MAGIC;
-	layout->number = FUUID_SHARED_LAYOUT;
-	layout->size = FUUID_SHARED_SIZE;
-}
-#else
+#ifndef FUUID_HAVE_NAMED_SEGMENTS
 static shmem_request_hook_type next_shmem_request_hook = NULL;
 static shmem_startup_hook_type next_shmem_startup_hook = NULL;
 
@@ -116,7 +81,7 @@ start_segment(void)
 	FUUID_NAME_LWLOCK(&fuuid_shared->lock);
 	LWLockRelease(AddinShmemInitLock);
 }
-#endif							/* FUUID_HAVE_NAMED_SEGMENTS */
+#endif							/* !FUUID_HAVE_NAMED_SEGMENTS */
 
 /* Before 17, shared memory must be requested when the server starts. */
 void
@@ -134,8 +99,8 @@ fuuid_shared_init(void)
 
 /*
  * Attach to shared memory.  Returns false if there is none.  Raises an error
- * if another version of the library has created it with another layout: a
- * second segment would split the order in two.
+ * if another version of the library has created it, with another layout or
+ * size: a second segment would split the order in two.
  */
 bool
 fuuid_shared_attach(void)
@@ -144,19 +109,16 @@ fuuid_shared_attach(void)
 	if (fuuid_shared == NULL)
 	{
 		bool		found;
-		SharedLayout *layout =
-			FUUID_GET_NAMED_SEGMENT(LAYOUT_SEGMENT_NAME, sizeof(SharedLayout),
-									init_layout, &found);
+		SharedOrdering *ordering =
+			FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE,
+									init_segment, &found);
 
-		if (layout->magic != LAYOUT_MAGIC ||
-			layout->number != FUUID_SHARED_LAYOUT ||
-			layout->size != FUUID_SHARED_SIZE)
+		if (ordering->layout != FUUID_SHARED_LAYOUT)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("shared memory of fast_uuid is that of another version of the library"),
 					 errhint("Restart the server.")));
-		fuuid_shared = FUUID_GET_NAMED_SEGMENT(SEGMENT_NAME, FUUID_SHARED_SIZE,
-											   init_segment, &found);
+		fuuid_shared = ordering;
 		FUUID_NAME_LWLOCK(&fuuid_shared->lock);
 	}
 #endif
@@ -171,6 +133,6 @@ fuuid_shared_require(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("fast_uuid must be loaded via \"shared_preload_libraries\""),
-				 errdetail("Before PostgreSQL 17, ordering \"instance\" and the watermark use shared memory that is requested when the server starts."),
-				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server. To generate UUIDs without it, set \"fast_uuid.ordering\" and \"fast_uuid.required_ordering\" to \"session\".")));
+				 errdetail("Before PostgreSQL 17, feeds use shared memory that is requested when the server starts."),
+				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server. uuidv7_fast() does not need it.")));
 }

@@ -1,10 +1,10 @@
 /*
  * watermark.c
- *	  The bound below which a statement sees every row that it ever could.
+ *	  The bound below which a statement sees every row that it ever could:
  *	  doc/internals/ordering-proof.md proves it.
  *
  *	  Often a transaction ends between a statement's snapshot and its call of
- *	  uuidv7_fast_watermark().  Then what this computes is not right for the
+ *	  uuidv7_feed_watermark().  Then what this computes is not right for the
  *	  snapshot, but what an earlier call has computed often is, in whichever
  *	  backend.  So shared memory keeps the recent ones.
  */
@@ -14,11 +14,7 @@
 #include "access/xact.h"
 #include "clock.h"
 #include "lib/ilist.h"
-#include "miscadmin.h"
-#include "ordering/in_flight.h"
-#include "ordering/ordering.h"
-#include "ordering/shared.h"
-#include "ordering/watermark.h"
+#include "feed/feed.h"
 #include "storage/procarray.h"
 #include "test_point.h"
 #include "utils/builtins.h"
@@ -27,6 +23,14 @@
 
 /* How long a watermark is kept, less 2 ms for each database that asks. */
 #define LASTING_US	UINT64CONST(128000)
+
+/* The transactions that were running for the watermark at this index. */
+static TransactionId *
+running_for(uint32 watermark)
+{
+	return (TransactionId *) ((char *) fuuid_shared +
+							  FUUID_RUNNING_OFFSET(watermark));
+}
 
 /*
  * Is a watermark right for a snapshot?  It is if the snapshot knows of the end
@@ -56,20 +60,20 @@ is_right_for(const Watermark *watermark, const TransactionId *running,
  * newest for the longest time: a reader that seldom asks finds its own.
  */
 static void
-keep_watermark(WatermarkHistory *history, const Watermark *watermark,
-			   const TransactionId *running)
+keep_watermark(const Watermark *watermark, const TransactionId *running)
 {
-	Watermark  *place = &history->kept[0];
+	Watermark  *kept = fuuid_shared->watermarks;
+	Watermark  *place = &kept[0];
 	Watermark  *newest = NULL;
 	int			asking = 1;		/* databases, with this one */
 	int			usable = FUUID_WATERMARKS;
 	uint64		since_us = watermark->since_us;
 
 	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
-	Assert(watermark->xcnt <= FUUID_MAX_RUNNING);
+	Assert(watermark->xcnt * sizeof(TransactionId) <= FUUID_RUNNING_SIZE);
 	for (int i = 0; i < FUUID_WATERMARKS; i++)
 	{
-		Watermark  *other = &history->kept[i];
+		Watermark  *other = &kept[i];
 
 		if (other->newest && other->database == watermark->database)
 			newest = other;
@@ -94,8 +98,8 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark,
 	}
 	*place = *watermark;
 	place->since_us = since_us;
-	history->last = place - history->kept;
-	memcpy(fuuid_shared_running(history->last), running,
+	fuuid_shared->last_watermark = place - kept;
+	memcpy(running_for(place - kept), running,
 		   watermark->xcnt * sizeof(TransactionId));
 }
 
@@ -105,16 +109,15 @@ keep_watermark(WatermarkHistory *history, const Watermark *watermark,
  * are the greatest, and those below one that is right need not be compared.
  */
 static uint64
-find_watermark(const WatermarkHistory *history, Snapshot snapshot,
-			   uint64 found_ns)
+find_watermark(Snapshot snapshot, uint64 found_ns)
 {
 	for (uint32 n = FUUID_WATERMARKS; n > 0; n--)
 	{
-		uint32		i = (history->last + n) % FUUID_WATERMARKS;
-		const Watermark *other = &history->kept[i];
+		uint32		i = (fuuid_shared->last_watermark + n) % FUUID_WATERMARKS;
+		const Watermark *other = &fuuid_shared->watermarks[i];
 
 		if (other->ns > found_ns && other->database == MyDatabaseId &&
-			is_right_for(other, fuuid_shared_running(i), snapshot))
+			is_right_for(other, running_for(i), snapshot))
 			found_ns = other->ns;
 	}
 	return found_ns;
@@ -124,26 +127,27 @@ find_watermark(const WatermarkHistory *history, Snapshot snapshot,
  * Compute a watermark: a nanosecond below which no transaction of this
  * database can generate any more, and all that have generated had ended when
  * the snapshot of the watermark was taken.  It follows the clock unless a
- * transaction holds it back.  Returns the transactions that were running for
- * the snapshot, sorted, palloc'd; this backend's own is among them, because for
- * other backends it is running.
+ * transaction holds it back.  *running, which the first call allocates, becomes
+ * the transactions that were running for the snapshot, sorted.  This backend's
+ * own is among them, because for other backends it is running.
  *
  * last_ns is read before the transactions, because those of later UUIDs need
  * not be found.  The snapshot is taken after them, because it must know of all
- * that were found to have ended.
+ * that were found to have ended.  It can fail: *watermark is set after it.
  */
-static TransactionId *
-compute_watermark(Watermark *watermark)
+static void
+compute_watermark(Watermark *watermark, TransactionId **running)
 {
 	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
 	TransactionId own = GetTopTransactionIdIfAny();
-	TransactionId *running;
 	int			held_back_by;
-	uint64		last_ns;
+	uint64		ns;
 
-	last_ns = fuuid_instance_advance_to(fuuid_clock_read());
+	if (*running == NULL)
+		*running = MemoryContextAlloc(TopMemoryContext, FUUID_RUNNING_SIZE);
+	ns = fuuid_feed_advance_to(fuuid_clock_read());
 	FUUID_TEST_POINT("watermark");
-	watermark->ns = fuuid_in_flight_first(last_ns + 1, &held_back_by);
+	ns = fuuid_in_flight_first(ns + 1, &held_back_by);
 
 	/* The server allocates both arrays if xip is missing; subxip may fail. */
 	if (now.subxip == NULL)
@@ -151,17 +155,16 @@ compute_watermark(Watermark *watermark)
 	(void) GetSnapshotData(&now);
 	FUUID_TEST_POINT("watermark_computed");
 
-	watermark->since_us = fuuid_clock_monotonic_ns() / FUUID_NS_PER_US;
+	watermark->ns = ns;
+	watermark->since_us = fuuid_clock_monotonic_us();
 	watermark->database = MyDatabaseId;
 	watermark->newest = true;
 	watermark->xmax = now.xmax;
 	watermark->xcnt = now.xcnt;
-	running = palloc((now.xcnt + 1) * sizeof(TransactionId));
-	memcpy(running, now.xip, now.xcnt * sizeof(TransactionId));
+	memcpy(*running, now.xip, now.xcnt * sizeof(TransactionId));
 	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, now.xmax))
-		running[watermark->xcnt++] = own;
-	qsort(running, watermark->xcnt, sizeof(TransactionId), xidComparator);
-	return running;
+		(*running)[watermark->xcnt++] = own;
+	qsort(*running, watermark->xcnt, sizeof(TransactionId), xidComparator);
 }
 
 /*
@@ -172,39 +175,40 @@ static Watermark of_wait = {0};
 static TransactionId *of_wait_running = NULL;
 
 /*
- * Compute a watermark, and keep it.  If a snapshot is given, return the
- * greatest that is right for it, or 0, which no UUID is below, if none is.
- * Otherwise it is for the snapshots that are taken later.
+ * Compute a watermark, and keep it.  Returns the greatest that is right for a
+ * snapshot, or 0, which no UUID is below, if none is.
  */
 static uint64
 find_or_compute(Snapshot snapshot)
 {
-	WatermarkHistory *history = &fuuid_shared->watermarks;
+	static TransactionId *running = NULL;
 	Watermark	computed;
-	TransactionId *running = compute_watermark(&computed);
 	uint64		found_ns = 0;
 
-	if (snapshot == NULL)
-	{
-		of_wait = computed;
-		memcpy(of_wait_running, running,
-			   computed.xcnt * sizeof(TransactionId));
-	}
-	else if (is_right_for(&computed, running, snapshot))
+	compute_watermark(&computed, &running);
+	if (is_right_for(&computed, running, snapshot))
 		found_ns = computed.ns;
-	if (snapshot != NULL && of_wait.ns > found_ns &&
+	if (of_wait.ns > found_ns &&
 		is_right_for(&of_wait, of_wait_running, snapshot))
 		found_ns = of_wait.ns;
 	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
 
 	/* Before one is replaced. */
-	if (snapshot != NULL)
-		found_ns = find_watermark(history, snapshot, found_ns);
-	keep_watermark(history, &computed, running);
+	found_ns = find_watermark(snapshot, found_ns);
+	keep_watermark(&computed, running);
 	LWLockRelease(&fuuid_shared->lock);
-	pfree(running);
 	Assert(found_ns <= pg_atomic_read_u64(&fuuid_shared->last_ns) + 1);
 	return found_ns;
+}
+
+/* Compute a watermark, right for each snapshot that is taken later. */
+void
+fuuid_watermark_after_wait(void)
+{
+	compute_watermark(&of_wait, &of_wait_running);
+	LWLockAcquire(&fuuid_shared->lock, LW_EXCLUSIVE);
+	keep_watermark(&of_wait, of_wait_running);
+	LWLockRelease(&fuuid_shared->lock);
 }
 
 /*
@@ -312,22 +316,12 @@ fuuid_watermark_is_given(void)
 	return !slist_is_empty(&given_list);
 }
 
-/* Compute a watermark: it is right for each snapshot that is taken later. */
-void
-fuuid_watermark_after_wait(void)
-{
-	if (of_wait_running == NULL)
-		of_wait_running = MemoryContextAlloc(TopMemoryContext,
-											 FUUID_MAX_RUNNING * sizeof(TransactionId));
-	(void) find_or_compute(NULL);
-}
-
 /* Forget all watermarks, at a reset.  The caller holds the lock. */
 void
 fuuid_watermark_forget(void)
 {
 	Assert(LWLockHeldByMeInMode(&fuuid_shared->lock, LW_EXCLUSIVE));
-	memset(&fuuid_shared->watermarks, 0, sizeof(WatermarkHistory));
+	memset(fuuid_shared->watermarks, 0, sizeof(fuuid_shared->watermarks));
 	of_wait.ns = 0;
 	slist_init(&given_list);
 }

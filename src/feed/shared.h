@@ -7,7 +7,6 @@
 
 #include "access/twophase.h"
 #include "miscadmin.h"
-#include "ordering/watermark.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
@@ -70,7 +69,7 @@ typedef union WaitGroup
 		Oid			database;	/* the latest, where several share it */
 		ConditionVariable ended_cv; /* those who wait for the next end */
 		pg_atomic_uint64 ended; /* transactions, from a random number on */
-		pg_atomic_uint64 due_us;	/* see uuidv7_fast_wait() */
+		pg_atomic_uint64 due_us;	/* see uuidv7_feed_wait() */
 	};
 	char		pad[PG_CACHE_LINE_SIZE];
 } WaitGroup;
@@ -78,23 +77,37 @@ typedef union WaitGroup
 /* All databases but the first ones share the last group. */
 #define FUUID_WAIT_GROUPS	16
 
+/* A watermark that was computed, and the snapshot that was taken after it. */
+typedef struct Watermark
+{
+	uint64		ns;				/* 0: none */
+	uint64		since_us;		/* since when it is, or is not, the newest */
+	Oid			database;
+	bool		newest;			/* is it the newest one of its database? */
+	TransactionId xmax;
+	uint32		xcnt;			/* how many below xmax were running */
+} Watermark;
+
+/* How many are kept: the newest of each database, and others if they fit. */
+#define FUUID_WATERMARKS	128
+
 /*
  * An "incarnation" of the server lasts as long as this memory: until a
  * restart, or a crash of a process.  Its number is random, at least 2^32, and
  * in its lowest bits counts the resets.
  */
 #define FUUID_RESET_BITS	20
-#define FUUID_RESETS(incarnation) \
-	((incarnation) & ((INT64CONST(1) << FUUID_RESET_BITS) - 1))
-#define FUUID_SAME_INCARNATION(a, b) \
-	((a) >> FUUID_RESET_BITS == (b) >> FUUID_RESET_BITS)
 
 typedef struct SharedOrdering
 {
-	/* Further UUIDs are later.  Alone in its cache line: see InFlight. */
+	/* Alone in their cache line: see InFlight. */
 	union
 	{
-		pg_atomic_uint64 last_ns;
+		struct
+		{
+			uint32		layout; /* always the first member */
+			pg_atomic_uint64 last_ns;	/* further UUIDs are later */
+		};
 		char		pad[PG_CACHE_LINE_SIZE];
 	};
 
@@ -112,7 +125,8 @@ typedef struct SharedOrdering
 	pg_atomic_uint64 prepared;
 	pg_atomic_uint64 prepared_ended;
 
-	WatermarkHistory watermarks;
+	uint32		last_watermark; /* index of the one that was kept last */
+	Watermark	watermarks[FUUID_WATERMARKS];
 
 	/* One per process but the auxiliary ones, which run no transaction. */
 	InFlight	in_flight[FLEXIBLE_ARRAY_MEMBER]
@@ -126,10 +140,11 @@ StaticAssertDecl(offsetof(SharedOrdering, in_flight) % PG_CACHE_LINE_SIZE == 0,
  * After in_flight, each watermark has room for the transactions that were
  * running.  A snapshot does not have its own among them.
  */
-#define FUUID_MAX_RUNNING ((Size) (MaxBackends + max_prepared_xacts))
+#define FUUID_RUNNING_SIZE \
+	((Size) (MaxBackends + max_prepared_xacts) * sizeof(TransactionId))
 #define FUUID_RUNNING_OFFSET(watermark) \
 	(offsetof(SharedOrdering, in_flight) + MaxBackends * sizeof(InFlight) + \
-	 (watermark) * FUUID_MAX_RUNNING * sizeof(TransactionId))
+	 (watermark) * FUUID_RUNNING_SIZE)
 #define FUUID_SHARED_SIZE FUUID_RUNNING_OFFSET(FUUID_WATERMARKS)
 
 /* NULL until attached. */
@@ -138,6 +153,5 @@ extern SharedOrdering *fuuid_shared;
 extern void fuuid_shared_init(void);
 extern bool fuuid_shared_attach(void);
 extern void fuuid_shared_require(void);
-extern TransactionId *fuuid_shared_running(uint32 watermark);
 
 #endif							/* FUUID_SHARED_H */

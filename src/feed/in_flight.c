@@ -1,7 +1,7 @@
 /*
  * in_flight.c
- *	  The backends that have joined the order of the instance, and the
- *	  transactions in flight that may have its UUIDs, from which nanosecond on.
+ *	  The backends that have joined the order of the feed, and the transactions
+ *	  in flight that may have ids of it, from which nanosecond on.
  *
  *	  Before a backend reserves the first UUID of its transaction, it
  *	  "publishes" the earliest nanosecond that its UUIDs can have, in shared
@@ -18,11 +18,7 @@
 
 #include "access/xact.h"
 #include "compat.h"
-#include "miscadmin.h"
-#include "ordering/in_flight.h"
-#include "ordering/session.h"
-#include "ordering/shared.h"
-#include "storage/condition_variable.h"
+#include "feed/feed.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
@@ -34,7 +30,6 @@
 
 uint64		fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
 bool		fuuid_in_flight_joined = false;
-bool		fuuid_in_flight_generates = false;
 static InFlight *my_element = NULL; /* once it has joined */
 WaitGroup  *fuuid_in_flight_wait_group = NULL;
 static bool preparing = false;	/* has keep_for_prepared() been called? */
@@ -76,6 +71,7 @@ clear_published(void)
 	pg_memory_barrier();
 	pg_atomic_write_u64(&my_element->first_ns, 0);
 	fuuid_in_flight_published_ns = FUUID_NOTHING_PUBLISHED;
+	fuuid_feed_first_ns = FUUID_NOTHING_PUBLISHED;
 	FUUID_TEST_POINT("cleared");
 
 	/* In this order: see "Memory order" in shared.h. */
@@ -108,14 +104,10 @@ leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 	clear_published();
 	FUUID_TEST_POINT("leaving");
 
-	/*
-	 * Whoever finds that this backend has left may reset the instance: what it
-	 * did to shared memory must have come before (see reset_shared()).
-	 */
+	/* Whoever finds that it has left may reset: see reset_shared(). */
 	pg_memory_barrier();
 	my_element->pid = 0;
 	fuuid_in_flight_joined = false;
-	fuuid_in_flight_generates = false;
 }
 
 /* As we are loaded: a transaction's first UUID may come in a callback. */
@@ -126,16 +118,24 @@ fuuid_in_flight_init(void)
 	RegisterResourceReleaseCallback(clear_at_end, NULL);
 }
 
-static void
-join(void)
+/*
+ * Join the order of the feed, before this backend does anything in it: until
+ * it ends nobody resets the feed.  The caller must read the clock after this,
+ * because what it showed before a reset does not count.  Raises an error if
+ * there is no shared memory.
+ */
+void
+fuuid_in_flight_join(void)
 {
 	uint32		number = FUUID_MY_PROC_NUMBER;
 	WaitGroup  *group;
 
+	if (fuuid_in_flight_joined)
+		return;
 	FUUID_TEST_POINT("joining");
 	fuuid_shared_require();
 	if (number >= (uint32) MaxBackends)
-		elog(ERROR, "an auxiliary process cannot join the order of UUIDs");
+		elog(ERROR, "an auxiliary process cannot join the order of feed ids");
 	before_shmem_exit(leave, 0);
 
 	my_element = &fuuid_shared->in_flight[number];
@@ -151,28 +151,6 @@ join(void)
 	fuuid_in_flight_wait_group = group;
 	LWLockRelease(&fuuid_shared->lock);
 	fuuid_in_flight_joined = true;
-}
-
-/*
- * Join the order of the instance, before this backend does anything in it:
- * until it ends the instance is not reset.  The caller must read the clock
- * after this, because what it showed before a reset does not count.
- *
- * What this backend has generated under session order before a reset, while
- * the clock was wrong, must not come back.  So it forgets its latest UUID, but
- * only "to_generate": its order continues where it asks for the watermark.
- * Raises an error if there is no shared memory.
- */
-void
-fuuid_in_flight_join(bool to_generate)
-{
-	if (!fuuid_in_flight_joined)
-		join();
-	if (!to_generate || fuuid_in_flight_generates)
-		return;
-	if (FUUID_RESETS(fuuid_shared->incarnation) != 0)
-		fuuid_session_reset();
-	fuuid_in_flight_generates = true;
 }
 
 /*
@@ -197,10 +175,7 @@ fuuid_in_flight_publish(uint64 first_ns)
 		keep_for_prepared(XACT_EVENT_PRE_PREPARE, NULL);
 }
 
-/*
- * fuuid_in_flight_first() among prepared transactions, whose locks hold what
- * they have published.
- */
+/* fuuid_in_flight_first() among prepared transactions, in their locks. */
 static uint64
 first_of_prepared(uint64 first_ns, int *held_back_by)
 {
@@ -243,8 +218,7 @@ first_of_prepared(uint64 first_ns, int *held_back_by)
  * they cannot insert into this one.
  *
  * For each UUID reserved before the call, the transaction is found, or has
- * ended.  The elements are read before the locks, because PREPARE TRANSACTION
- * moves what is published from the former to the latter.
+ * ended: see "Memory order" in shared.h.
  */
 uint64
 fuuid_in_flight_first(uint64 none_ns, int *held_back_by)

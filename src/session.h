@@ -1,6 +1,6 @@
 /*
  * session.h
- *	  The order of one backend's UUIDs.
+ *	  The order of one backend's keys.
  */
 #ifndef FUUID_SESSION_H
 #define FUUID_SESSION_H
@@ -8,8 +8,8 @@
 #include "common/uuid_layout.h"
 
 /*
- * Nanosecond (since 1970-01-01 UTC) of the latest UUID that this backend has
- * generated or observed, under any order; 0: none since a reset.
+ * Nanosecond (since 1970-01-01 UTC) of the latest key that this backend has
+ * generated or observed; 0: none since a reset.  Feed ids do not count.
  */
 extern uint64 fuuid_session_last_ns;
 
@@ -17,10 +17,16 @@ extern uint64 fuuid_session_last_ns;
 extern uint64 fuuid_session_largest_lead_ns;
 
 extern uint64 fuuid_session_advance_past_last(uint64 clock_ns);
-extern void fuuid_session_note_lead(uint64 clock_ns);
 extern void fuuid_session_reset(void);
 
-/* fuuid_ordering_reserve() in the order of this backend alone. */
+/*
+ * Return the nanosecond of the next UUID, and reserve *count nanoseconds from
+ * it on, at most as many as the caller uses at once.  It is the clock's time
+ * or, if the clock is not ahead of the latest UUID, the nanosecond after that;
+ * then only this one is reserved, and *count becomes 1.  Any call takes longer
+ * than a nanosecond, so speed never makes the time in UUIDs lead the clock
+ * (RFC 9562, section 6.2).  Raises an error if a limit forbids the lead.
+ */
 static inline uint64
 fuuid_session_reserve(uint64 clock_ns, uint32 *count)
 {

@@ -1,7 +1,7 @@
 /*
  * upper_bound.c
- *	  The sequence that holds the upper bound of durable order: a time up to
- *	  which UUIDs may have been generated.
+ *	  The sequence that holds the upper bound: a time up to which feed ids may
+ *	  have been generated.
  *
  *	  It is read and written in place, instead of by nextval() and setval(),
  *	  which need privileges on it and refuse READ ONLY transactions.  log_cnt,
@@ -10,46 +10,70 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/generic_xlog.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "compat.h"
-#include "ordering/upper_bound.h"
+#include "feed/feed.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "test_point.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 /* What the server writes at the end of a sequence's page. */
 #define SEQUENCE_MAGIC 0x1717
 
-/* Find the sequence in the extension's schema; InvalidOid if it is missing. */
+/*
+ * Find the sequence among the members of the extension; InvalidOid if it is
+ * missing.  If another one of that name was added, the first created counts.
+ */
 Oid
 fuuid_upper_bound_find(void)
 {
 	Oid			extension = get_extension_oid("fast_uuid", true);
-	Oid			sequence = InvalidOid;
-	Oid			schema = InvalidOid;
+	Oid			found = InvalidOid;
+	Relation	depend;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	ScanKeyData keys[2];
 
-	/* ALTER EXTENSION ... SET SCHEMA may come between the two look-ups. */
-	while (OidIsValid(extension) && !OidIsValid(sequence) &&
-		   schema != FUUID_EXTENSION_SCHEMA(extension))
-	{
-		schema = FUUID_EXTENSION_SCHEMA(extension);
-		FUUID_TEST_POINT("upper_bound_schema");
-		sequence = get_relname_relid(FUUID_UPPER_BOUND_NAME, schema);
-	}
-	if (!OidIsValid(sequence) ||
-		get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
-		getExtensionOfObject(RelationRelationId, sequence) != extension)
+	if (!OidIsValid(extension))
 		return InvalidOid;
-	return sequence;
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(ExtensionRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(extension));
+	depend = table_open(DependRelationId, AccessShareLock);
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
+							  keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend member = (Form_pg_depend) GETSTRUCT(tuple);
+		char	   *name;
+
+		if (member->deptype != DEPENDENCY_EXTENSION ||
+			member->classid != RelationRelationId ||
+			get_rel_relkind(member->objid) != RELKIND_SEQUENCE)
+			continue;
+		name = get_rel_name(member->objid);
+		if (name != NULL && strcmp(name, FUUID_UPPER_BOUND_NAME) == 0 &&
+			(!OidIsValid(found) || member->objid < found))
+			found = member->objid;
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	return found;
 }
 
 /*
@@ -140,7 +164,7 @@ fuuid_upper_bound_lock(UpperBound *bound, Oid sequence, bool wait)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("sequence \"%s\" is unlogged", FUUID_UPPER_BOUND_NAME),
-				 errdetail("A crash would reset the upper bound of ordering \"durable\"."),
+				 errdetail("A crash would reset the upper bound of feed ids."),
 				 errhint("Use ALTER SEQUENCE ... SET LOGGED.")));
 	if (FUUID_IS_REWRITTEN(bound->sequence))
 		ereport(ERROR,
