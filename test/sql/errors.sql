@@ -12,7 +12,6 @@ END $$;
 SELECT command, pg_temp.said(command)
   FROM unnest(ARRAY['SELECT uuidv7_fast(''-1 hour'')', 'SELECT uuidv7_fast_min(''1969-12-31'')',
                     'SELECT uuidv7_fast_ns(''ffffffff-ffff-7fff-bfff-ffffffffffff'')',
-                    'SET fast_uuid.source = ''typo''', 'SET fast_uuid.ordering = ''typo''',
-                    'SET fast_uuid.required_ordering = ''typo''', 'SET fast_uuid.seed = ''abc''',
+                    'SET fast_uuid.source = ''typo''', 'SET fast_uuid.seed = ''abc''',
                     'SET fast_uuid.allowed_sources = ''openssl, typo, urandom''',
                     'SET fast_uuid.nothing = ''1''']) AS command;

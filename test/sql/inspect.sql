@@ -22,8 +22,8 @@ SELECT name, current, implementation FROM fast_uuid_sources() WHERE name <> 'ope
 -- refills: 64 bytes at first, doubling to the size of the buffer
 \c -
 SELECT sum(refills) AS refills, sum(bytes) AS bytes FROM fast_uuid_sources();
--- (whether there is an instance to speak of depends on the server)
-SELECT * FROM fast_uuid_stats() WHERE name <> 'instance';
+-- (whether there is a feed to speak of depends on the server)
+SELECT * FROM fast_uuid_stats() WHERE name <> 'feed';
 SELECT (SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9)) AS urandom,
        (SELECT count(uuidv7_fast('getrandom')) FROM generate_series(1, 10000)) AS getrandom;
 SET fast_uuid.buffer_size = 100;

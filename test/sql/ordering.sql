@@ -1,5 +1,5 @@
--- What the order of a session follows from: observed UUIDs and a reset, but not speed.  Other
--- sessions, and the clock, are tested by test/t/order.
+-- What the order of a session's keys follows from: observed UUIDs and a reset, but not speed.
+-- Feeds are feed.sql's; other sessions, and the clock, are tested by test/t/order.
 \set ECHO none
 \c -
 -- Speed alone never leads the clock.

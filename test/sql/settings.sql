@@ -45,9 +45,7 @@ WITH meant (setting, before, plain, texts) AS (VALUES
   ('buffer_size', '1kB', '0', ARRAY['0kB']),
   ('max_clock_lead', '5s', '1s', ARRAY['1000', '1000ms', ' 1 s ']),
   ('max_clock_lead', '5s', '2147483647ms', ARRAY['2147483647']),
-  ('vdso', 'on', 'off', ARRAY['no', 'OFF', '0']),
-  ('ordering', 'session', 'instance', ARRAY['INSTANCE', 'Instance']),
-  ('required_ordering', 'session', 'durable', ARRAY['DURABLE']))
+  ('vdso', 'on', 'off', ARRAY['no', 'OFF', '0']))
 SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (
          WHERE taken IS DISTINCT FROM pg_temp.taken(setting, before, plain) OR taken = pg_temp.taken(setting, before, before)) AS otherwise_taken
   FROM meant, unnest(texts) AS text, pg_temp.taken(setting, before, text) AS taken;
@@ -61,9 +59,7 @@ WITH wrong (setting, before, texts) AS (VALUES
   ('buffer_size', '1kB', ARRAY['65537', '65kB', '128kB', '1MB', '-1', '-1kB', '1kb', '1KB', 'kB', '', ' ', '1x', '1kBx', '99999999999999999999']),
   ('max_clock_lead', '5s', ARRAY['-2', '-2ms', '-1s', '25d', '2147483648', '1 month', '1S', 's', '', ' ', '1x']),
   ('vdso', 'off', ARRAY['maybe', '']),
-  ('source', 'getrandom', (SELECT array_agg(wrong) FROM name)),
-  ('ordering', 'session', ARRAY[' instance', 'instance ', E'instance\n', 'inst', 'instances', '"instance"', 'session,instance', '', '1']),
-  ('required_ordering', 'session', ARRAY[' instance', 'instance ', 'inst', 'session,instance', '', '1']))
+  ('source', 'getrandom', (SELECT array_agg(wrong) FROM name)))
 SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (WHERE pg_temp.taken(setting, before, text) <> 'refused') AS taken
   FROM wrong, unnest(texts) AS text;
 RESET ALL;
@@ -133,8 +129,7 @@ END $$;
 SELECT name, pg_temp.may('regress_fast_uuid_user', name, value) AS everybody,
        pg_temp.may('regress_fast_uuid_trusted', name, value) AS trusted
   FROM (VALUES ('source', 'urandom'), ('allowed_sources', 'urandom'), ('seed', '1'),
-               ('buffer_size', '0'), ('vdso', 'off'), ('ordering', 'instance'),
-               ('required_ordering', 'instance'), ('max_clock_lead', '1')) AS given (name, value);
+               ('buffer_size', '0'), ('vdso', 'off'), ('max_clock_lead', '1')) AS given (name, value);
 DROP OWNED BY regress_fast_uuid_trusted;
 DROP ROLE regress_fast_uuid_user, regress_fast_uuid_trusted;
 -- nor has anybody a seed for all sessions

@@ -11,7 +11,6 @@ SELECT count(*) > 0 AS loaded FROM pg_settings WHERE name = 'fast_uuid.source' \
 -- of a setting that everybody may set, a wrong value is dropped with a warning
 SET fast_uuid.source = 'typo';
 SET fast_uuid.sauce = 'openssl';
-SET fast_uuid.ordering = 'typo';
 SET fast_uuid.buffer_size = 'typo';
 SET fast_uuid.seed = 'abc';
 SELECT uuidv7_fast() IS NOT NULL AS made;
@@ -19,12 +18,9 @@ SELECT count(*) AS kept FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND sour
 SHOW fast_uuid.sauce;
 -- of one that protects others, any value is an error of each call
 \c -
-SET fast_uuid.required_ordering = 'typo';
+SET fast_uuid.allowed_sources = '';
 SELECT uuidv7_fast() IS NOT NULL AS made;
 SELECT uuidv7_fast_at(now()) IS NOT NULL AS made;
-SET fast_uuid.allowed_sources = '';
-RESET fast_uuid.required_ordering;
-SELECT uuidv7_fast('getrandom') IS NOT NULL AS made;
 RESET fast_uuid.allowed_sources;
 SELECT uuidv7_fast('getrandom') IS NOT NULL AS made_in_the_end;
 

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 
 #include "clock.h"
-#include "ordering/session.c"
+#include "session.c"
 #include "tap.h"
 
 
@@ -26,7 +26,7 @@ fuuid_clock_error(int clock_errno)
 
 /* No limit is set. */
 void
-fuuid_clock_require_lead(uint64 lead_ns)
+fuuid_clock_require_lead(uint64 lead_ns, bool feed pg_attribute_unused())
 {
 	printf("# lead: %llu ns\n", (unsigned long long) lead_ns);
 }

@@ -1,0 +1,230 @@
+-- Feed ids and positions, the triggers that stamp and guard them, and what these refuse.  Where
+-- there are no feeds, before PostgreSQL 17 without preloading, feed_1.out is expected.
+\set ECHO none
+\c -
+SELECT current_setting('server_version_num')::int < 170000
+   AND current_setting('shared_preload_libraries') NOT LIKE '%fast_uuid%' AS without \gset
+\if :without
+  \quit
+\endif
+
+-- What comes of a command: its value, or the error.
+CREATE FUNCTION pg_temp.outcome(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE value text;
+BEGIN
+  EXECUTE command INTO value;
+  RETURN value;
+EXCEPTION WHEN OTHERS THEN
+  RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+
+-- Each is greater than the one before, an id or a position, and has the time of its call.
+SELECT count(*) AS generated, bool_and(ns > previous) AS ascending,
+       bool_and(to_timestamp(ns / 1000 / 1e6) BETWEEN before - interval '1 us' AND after + interval '1 s') AS in_time,
+       bool_and(id::text ~ '^.{14}7...-[89ab]') AS version_7, count(DISTINCT right(id::text, 13)) AS random_tails
+  FROM (SELECT *, lag(ns, 1, 0::bigint) OVER (ORDER BY n) AS previous
+          FROM (SELECT n, clock_timestamp() AS before, CASE WHEN n % 3 > 0 THEN uuidv7_feed_id() END AS id,
+                       CASE WHEN n % 3 = 0 THEN uuidv7_feed_position() END AS position, clock_timestamp() AS after
+                  FROM generate_series(1, 10000) AS n) AS made, coalesce(position, uuidv7_fast_ns(id)) AS ns) AS pairs;
+
+-- Random bits are those of the source; of a position there are none.
+SET fast_uuid.buffer_size = 0;
+SET fast_uuid.source = 'urandom';
+SET fast_uuid.allowed_sources = 'getrandom, urandom';
+CREATE FUNCTION pg_temp.drawn(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  before jsonb := (SELECT jsonb_object_agg(name, refills) FROM fast_uuid_sources());
+  error text := substring(pg_temp.outcome('SELECT ' || call) FROM '^\d\w{4} .*');
+BEGIN
+  RETURN (SELECT concat_ws(' ', error, string_agg(name || ' ' || refills - (before ->> name)::int, ', '))
+            FROM fast_uuid_sources() WHERE refills > (before ->> name)::int);
+END $$;
+SELECT call, pg_temp.drawn(call)
+  FROM unnest(ARRAY['uuidv7_feed_id()', 'uuidv7_feed_id(NULL)', 'uuidv7_feed_id(''GetRandom'')', 'uuidv7_feed_position()',
+                    'uuidv7_feed_id(''xorshift128+'')', 'uuidv7_feed_id(''typo'')']) AS call;
+RESET ALL;
+
+-- A feed does not follow the session's keys, and these hold nothing back.
+CREATE TEMP VIEW held_back AS
+  SELECT CASE held_back_by WHEN pg_backend_pid() THEN 'by this' ELSE held_back_by::text END AS held_back,
+         clock_lead < '1 min' AS at_the_clock FROM fast_uuid_stats() WHERE name = 'feed';
+SET fast_uuid.max_clock_lead = '2h';
+SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + '1 h')) \g /dev/null
+BEGIN;
+SELECT uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp() + '59 min' AS keys_are_ahead;
+TABLE held_back;
+SELECT uuidv7_fast_timestamp(uuidv7_feed_id()) < clock_timestamp() + '1 min' AS ids_are_not,
+       uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp() + '59 min' AS keys_still_are;
+TABLE held_back;
+COMMIT;
+SELECT fast_uuid_reset_ordering() \g /dev/null
+RESET fast_uuid.max_clock_lead;
+-- what was refused or rolled back holds nothing back either
+BEGIN;
+SELECT pg_temp.outcome('SELECT uuidv7_feed_id(''typo'')'), pg_temp.outcome('SELECT uuidv7_feed_observe(gen_random_uuid())') ~ '^22023' AS observed;
+TABLE held_back;
+ROLLBACK;
+
+-- The error of the statement that fires a trigger with this definition.
+CREATE DOMAIN pg_temp.id_of_item AS uuid;
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'VIRTUAL' ELSE 'STORED' END AS kind \gset
+CREATE TEMP TABLE item (id int, version uuid, number bigint, name text, gone uuid, domain pg_temp.id_of_item,
+                        copied uuid GENERATED ALWAYS AS (version) STORED, computed uuid GENERATED ALWAYS AS (version) :kind);
+ALTER TABLE item DROP COLUMN gone;
+CREATE TEMP VIEW items AS SELECT * FROM item;
+CREATE FUNCTION pg_temp.fired(definition text, function text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE 'CREATE TRIGGER a_trigger ' || format(definition, 'EXECUTE FUNCTION uuidv7_feed_' || function);
+  INSERT INTO items (id) VALUES (1);
+  DELETE FROM item;
+  TRUNCATE item;
+  RAISE 'accepted';
+EXCEPTION WHEN OTHERS THEN
+  RETURN SQLSTATE || ' ' || replace(SQLERRM, function, '...');
+END $$;
+SELECT definition, string_agg(DISTINCT pg_temp.fired(definition, function), ' | ') AS both
+  FROM unnest(ARRAY['AFTER INSERT ON item FOR EACH ROW %s(version)',
+                    'BEFORE INSERT ON item %s(version)',
+                    'INSTEAD OF INSERT ON items FOR EACH ROW %s(version)',
+                    'BEFORE DELETE ON item FOR EACH ROW %s(version)',
+                    'BEFORE TRUNCATE ON item %s(version)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s()',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(version, id)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(typo)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(gone)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(ctid)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(name)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(id)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(domain)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(copied)',
+                    'BEFORE INSERT ON item FOR EACH ROW %s(computed)']) WITH ORDINALITY AS tried (definition, n),
+       unnest(ARRAY['stamp', 'guard']) AS function
+ GROUP BY n, definition ORDER BY n;
+
+-- The guard.  Each case is a transaction, or several, and each of its commands a savepoint, which
+-- is rolled back after an error, or where it is said; the last one's outcome counts.  Here
+-- {t} is the table, {id} a new value for its column, {key} one of the session, {kept} what was
+-- selected last.
+CREATE TEMP TABLE kind (name text, type text, id text, ns text, client text, before text, beyond text);
+INSERT INTO kind VALUES
+  ('by_id', 'uuid', 'uuidv7_feed_id()', '', 'gen_random_uuid()', 'overlay({kept} PLACING ''4'' FROM 15)::uuid',
+   'overlay({kept} PLACING ''8'' FROM 15)::uuid'),
+  ('by_number', 'bigint', 'uuidv7_feed_position()', 'uuidv7_fast_ns', '42', '{kept}::bigint - 1', '{kept}::bigint + 1');
+SELECT format('CREATE TEMP TABLE %1$s (id %2$s NOT NULL DEFAULT %3$s, n int, part int DEFAULT 0, PRIMARY KEY (id, part),
+                 UNIQUE (n, part)) PARTITION BY LIST (part);
+               CREATE TEMP TABLE %1$s_0 PARTITION OF %1$s FOR VALUES IN (0);
+               CREATE TEMP TABLE %1$s_1 PARTITION OF %1$s (id DEFAULT %4$s(uuidv7_fast()), part DEFAULT 1) FOR VALUES IN (1);
+               CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON %1$s FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard(''id'')',
+              name, type, id, ns) FROM kind \gexec
+CREATE TEMP TABLE a_case (n serial, name text, commands text, uuid text, bigint text);
+INSERT INTO a_case (name, commands) VALUES
+  ('the default', 'INSERT INTO {t} DEFAULT VALUES'),
+  ('rows', 'INSERT INTO {t} (n) SELECT generate_series(1, 3)'),
+  ('of an earlier statement', 'SELECT {id}; INSERT INTO {t} VALUES ({kept})'),
+  ('of a savepoint that was rolled back', 'SELECT {id} ROLLBACK; INSERT INTO {t} VALUES ({kept})'),
+  ('of before it', 'SELECT {id}; INSERT INTO {t} DEFAULT VALUES ROLLBACK; INSERT INTO {t} VALUES ({kept})'),
+  ('a key between two', 'SELECT {id}; SELECT {key}; INSERT INTO {t} DEFAULT VALUES; INSERT INTO {t} VALUES ({kept})'),
+  ('UPDATE of another column', 'INSERT INTO {t} DEFAULT VALUES; COMMIT; UPDATE {t} SET id = id, n = 1'),
+  ('UPDATE to a new one', 'INSERT INTO {t} DEFAULT VALUES; COMMIT; UPDATE {t} SET id = DEFAULT'),
+  ('ON CONFLICT', 'INSERT INTO {t} (n) VALUES (1); COMMIT; INSERT INTO {t} (n) VALUES (1) ON CONFLICT (n, part) DO UPDATE SET n = 2'),
+  ('MERGE', 'INSERT INTO {t} (n) VALUES (1); COMMIT; MERGE INTO {t} AS t USING (VALUES (1), (2)) AS s (n) ON t.n = s.n
+             WHEN MATCHED THEN UPDATE SET n = 3 WHEN NOT MATCHED THEN INSERT (n) VALUES (s.n)'),
+  ('a key, on a replica', 'SELECT set_config(''session_replication_role'', ''replica'', true); INSERT INTO {t} VALUES ({key})'),
+  ('a key', 'INSERT INTO {t} VALUES ({key})'),
+  ('a key after an id', 'INSERT INTO {t} DEFAULT VALUES; INSERT INTO {t} VALUES ({key})'),
+  ('a key after a rollback', 'SELECT {id} ROLLBACK; INSERT INTO {t} VALUES ({key})'),
+  ('a key before an id', 'SELECT {key}; SELECT NULL FROM {id}; INSERT INTO {t} VALUES ({kept})'),
+  ('an array''s', 'INSERT INTO {t} DEFAULT VALUES; INSERT INTO {t} SELECT {ns}(unnest(uuidv7_fast_array(3)))'),
+  ('a client''s', 'INSERT INTO {t} DEFAULT VALUES; INSERT INTO {t} VALUES ({client})'),
+  ('just before its first', 'SELECT {id}; INSERT INTO {t} VALUES ({before})'),
+  ('just beyond its latest', 'SELECT {id}; INSERT INTO {t} VALUES ({beyond})'),
+  ('none', 'INSERT INTO {t} DEFAULT VALUES; INSERT INTO {t} VALUES (NULL)'),
+  ('of an earlier transaction', 'SELECT {id}; COMMIT; INSERT INTO {t} VALUES ({kept})'),
+  ('of one, after another', 'SELECT {id}; COMMIT; INSERT INTO {t} DEFAULT VALUES; INSERT INTO {t} VALUES ({kept})'),
+  ('one observed', 'SELECT {id}; SELECT {ns}(uuidv7_fast_at(clock_timestamp() + ''20 ms'')); SELECT NULL FROM
+                    uuidv7_feed_observe(uuidv7_fast_at(clock_timestamp() + ''40 ms'')); INSERT INTO {t} VALUES ({kept})'),
+  ('a partition''s default', 'INSERT INTO {t} DEFAULT VALUES; INSERT INTO {t}_1 DEFAULT VALUES'),
+  ('moved to a partition', 'INSERT INTO {t} DEFAULT VALUES; COMMIT; UPDATE {t} SET part = 1'),
+  ('UPDATE to a key', 'INSERT INTO {t} DEFAULT VALUES; COMMIT; UPDATE {t} SET id = {key}'),
+  ('ON CONFLICT, a key', 'INSERT INTO {t} VALUES ({key}) ON CONFLICT DO NOTHING'),
+  ('MERGE, a key', 'MERGE INTO {t} AS t USING (VALUES (1)) AS s (n) ON t.n = s.n WHEN NOT MATCHED THEN INSERT (id) VALUES ({key})');
+DO $$
+DECLARE
+  this record;
+  command text;
+  value text;
+  kept text;
+  outcome text;
+BEGIN
+  FOR this IN SELECT kind.*, a_case.n, a_case.commands FROM a_case, kind ORDER BY a_case.n LOOP
+    EXECUTE 'TRUNCATE ' || this.name;
+    COMMIT;
+    FOREACH command IN ARRAY string_to_array(this.commands, '; ') LOOP
+      IF command = 'COMMIT' THEN
+        COMMIT;
+        CONTINUE;
+      END IF;
+      command := replace(replace(replace(replace(command, '{before}', this.before), '{beyond}', this.beyond),
+                                 '{key}', this.ns || '(uuidv7_fast())'), '{client}', this.client);
+      command := replace(replace(replace(replace(command, '{t}', this.name), '{id}', this.id),
+                                 '{ns}', this.ns), '{kept}', quote_nullable(kept));
+      BEGIN
+        IF command LIKE 'SELECT%' THEN
+          EXECUTE replace(command, ' ROLLBACK', '') INTO value;
+          kept := coalesce(value, kept);
+        ELSE
+          EXECUTE replace(command, ' ROLLBACK', '');
+          GET DIAGNOSTICS outcome = ROW_COUNT;
+        END IF;
+        IF command LIKE '% ROLLBACK' THEN
+          RAISE 'rolled back';
+        END IF;
+      EXCEPTION WHEN raise_exception OR check_violation THEN
+        outcome := SQLSTATE;
+      END;
+    END LOOP;
+    COMMIT;
+    EXECUTE format('UPDATE a_case SET %I = %L WHERE n = %s', this.type, outcome, this.n);
+  END LOOP;
+END $$;
+SELECT name, uuid, bigint FROM a_case ORDER BY n;
+
+-- What it says; and COPY
+\set SHOW_CONTEXT never
+INSERT INTO by_id VALUES (uuidv7_fast());
+INSERT INTO by_number VALUES (42);
+TRUNCATE by_id;
+COPY by_id (n) FROM stdin;
+1
+2
+\.
+COPY by_id (id) FROM stdin;
+019c44d9-0800-7000-8000-000000000000
+\.
+SELECT count(*) AS copied FROM by_id;
+
+-- A stamp, of whatever was given, and a guard after it
+CREATE TEMP TABLE stamped (id uuid, number bigint);
+CREATE TRIGGER a_stamp BEFORE INSERT OR UPDATE ON stamped FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_stamp('id');
+CREATE TRIGGER b_stamp BEFORE INSERT OR UPDATE ON stamped FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_stamp('number');
+CREATE TRIGGER y_guard BEFORE INSERT OR UPDATE ON stamped FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
+CREATE TRIGGER z_guard BEFORE INSERT OR UPDATE ON stamped FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('number');
+INSERT INTO stamped VALUES (gen_random_uuid(), 42) RETURNING id AS first_id, number AS first_number \gset
+SELECT :first_number > uuidv7_fast_ns(:'first_id') AS inserted;
+UPDATE stamped SET number = number RETURNING uuidv7_fast_ns(id) > :first_number AND number > uuidv7_fast_ns(id) AS updated;
+
+-- A row that had none before there was a guard can be changed.
+CREATE TEMP TABLE old AS SELECT NULL::uuid AS id;
+CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON old FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
+UPDATE old SET id = NULL RETURNING id IS NULL AS unchanged;
+UPDATE old SET id = uuidv7_feed_id() RETURNING id IS NULL AS unchanged;
+
+-- What a session reserves before it has looked at the upper bound is given to nobody.
+\c -
+CREATE TEMP TABLE by_number (position bigint);
+CREATE TRIGGER zz_guard BEFORE INSERT ON by_number FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('position');
+BEGIN;
+SELECT uuidv7_feed_position() AS first \gset
+INSERT INTO by_number VALUES (:first) RETURNING position = :first AS first;
+INSERT INTO by_number VALUES (:first - 1);
+ROLLBACK;
