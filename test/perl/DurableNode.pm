@@ -1,6 +1,5 @@
-# Tests of durable order: a server of which the next incarnation begins with an earlier
-# clock, SQL under durable order there, and the greatest UUID of each database, which
-# all that follow must exceed.
+# A server of which the next incarnation begins with an earlier clock, and the greatest
+# nanosecond of a feed id or position of each database, which all that follow must exceed.
 
 package DurableNode;
 
@@ -9,21 +8,23 @@ use warnings;
 
 use Exporter qw(import);
 use FakeClock;
+use FeedWriters;
+use KnownClock;
 use PostgreSQL::Test::Cluster;
 use Test::More;
 
-our @EXPORT = qw(*node *database *behind *greatest $durable
-  new_durable_node run refused ids stats session exceed next_incarnation observe);
+our @EXPORT = qw(*node *database *behind *greatest $generate
+  new_durable_node run refused ids nanoseconds stats session exceed next_incarnation observe);
 
-# What chooses it, and where the following work.
-our $durable = "SET fast_uuid.ordering = 'durable'";
+# Where the following work; and a feed id and a position.
 our ($node, $database) = (undef, 'postgres');
+our $generate = 'SELECT uuidv7_feed_id(); SELECT uuidv7_feed_position()';
 
-# Run some SQL under durable order; its output, and the errors that it got.
+# Run some SQL; its output, and the errors that it got.
 sub run
 {
 	my ($sql) = @_;
-	my ($code, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\n$durable;\n$sql", on_error_stop => 0);
+	my ($code, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\n$sql", on_error_stop => 0);
 	return ($out, $err);
 }
 
@@ -32,41 +33,45 @@ sub refused
 	my ($sql, $error, $name) = @_;
 	my ($out, $err) = run($sql);
 	like($err, $error, "$name: refused");
-	unlike($out, qr/-/, "$name: no UUID");
+	is($out, '', "$name: no value");
 	return;
 }
 
-# UUIDs that some SQL returns, in ascending order.
+# The nanoseconds of feed ids and positions, in ascending order; those that some SQL returns.
+sub nanoseconds
+{
+	my @values = map { split /\n/ } @_;
+	my @ns = sort { $a <=> $b } map { /^[0-9a-f]{8}-/ ? KnownClock::ns_of($_) : /^\d{18,}$/ ? $_ : () } @values;
+	return @ns;
+}
+
 sub ids
 {
 	my ($out) = run(@_);
-	my @ids = sort grep { /^[0-9a-f]{8}-/ } split(/\n/, $out);
-	return @ids;
+	return nanoseconds($out);
 }
 
 sub stats
 {
-	my ($columns, $name) = @_;
-	return $node->safe_psql($database, "SELECT $columns FROM fast_uuid_stats() WHERE name = '" . ($name // 'durable') . "'");
+	my ($columns) = @_;
+	return $node->safe_psql($database, "SELECT $columns FROM fast_uuid_stats() WHERE name = 'feed'");
 }
 
 sub session
 {
-	my $session = $node->background_psql($database, on_error_stop => 0);
-	$session->query_safe($durable);
-	return $session;
+	return $node->background_psql($database, on_error_stop => 0);
 }
 
-# The greatest UUID that any session got in each database, and whether these
-# exceed it; they count from then on.
+# The greatest that any session got in each database, and whether these exceed it; they
+# count from then on.
 our %greatest;
 
 sub exceed
 {
-	my ($name, @ids) = @_;
-	@ids = ('') unless @ids;
-	cmp_ok($ids[0], 'gt', $greatest{$database} // '', "$name: beyond all before");
-	$greatest{$database} = $ids[-1];
+	my ($name, @values) = @_;
+	my @ns = nanoseconds(@values);
+	cmp_ok($ns[0] // 0, '>', $greatest{$database} // 0, "$name: beyond all before");
+	$greatest{$database} = $ns[-1] if @ns;
 	return;
 }
 
@@ -88,20 +93,17 @@ sub next_incarnation
 sub observe
 {
 	my ($time) = @_;
-	return "SET fast_uuid.max_clock_lead = '20 d'; SELECT fast_uuid_observe(uuidv7_fast_at($time)) FROM fast_uuid_stats() WHERE name = 'durable'";
+	return "SET fast_uuid.max_clock_lead = '20 d'; SELECT uuidv7_feed_observe(uuidv7_fast_at($time)) FROM fast_uuid_stats() WHERE name = 'feed'";
 }
 
 # The server "durable", started, with the extension in the database postgres.
 sub new_durable_node
 {
-	$node = PostgreSQL::Test::Cluster->new('durable');
-	$node->init(allows_streaming => 1);
-
 	# What is not flushed for the upper bound's sake is not flushed by chance.
-	$node->append_conf('postgresql.conf', "wal_writer_delay = '10 s'\nautovacuum = off\nmax_prepared_transactions = 5\n");
+	$node = new_feed_node('durable', "wal_writer_delay = '10 s'\nautovacuum = off\nmax_prepared_transactions = 5\n", allows_streaming => 1);
 	start_with_fake_clock($node);
 	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-	return $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+	return;
 }
 
 1;

@@ -13,20 +13,35 @@ use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(start_in_order connect_to run_in pause in_background follow passes last_seen
+our @EXPORT = qw(new_feed_node start_feed guard connect_to run_in pause in_background follow passes last_seen
   commit_late finish_prepared check_readers);
 
-# A server with these settings whose sessions are under instance order, and with the extension.
-sub start_in_order
+# A server with these settings that can have feeds, for which those before PostgreSQL 17
+# preload the library; not started.
+sub new_feed_node
 {
 	my ($name, $settings, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(%init);
 	$settings .= "\nshared_preload_libraries = 'fast_uuid'" if $node->pg_version < 17;
-	$node->append_conf('postgresql.conf', "fast_uuid.ordering = 'instance'\n$settings");
+	$node->append_conf('postgresql.conf', $settings);
+	return $node;
+}
+
+# The same, started, with the extension.
+sub start_feed
+{
+	my $node = new_feed_node(@_);
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 	return $node;
+}
+
+# The guard of a table.
+sub guard
+{
+	my ($table, $column) = (@_, 'id');
+	return "CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('$column')";
 }
 
 sub connect_to

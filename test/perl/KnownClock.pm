@@ -94,6 +94,17 @@ sub ns_of
 	return ($high >> 16) * 1_000_000 + ($fraction * 1_000_000 + (1 << 20) - 1 >> 20);
 }
 
+# A UUID of a nanosecond, with the fraction that this extension stores, and what follows it.
+sub uuid_of
+{
+	my ($ns, $rest) = @_;
+	my $sub_ns = $ns % 1_000_000;
+	my $fraction = int(($sub_ns << 20) / 1_000_000);
+	my $high = sprintf '%012x7%03x', ($ns - $sub_ns) / 1_000_000, $fraction >> 8;
+	my $low = sprintf '%016x', 1 << 63 | ($fraction & 255) << 54 | $rest;
+	return "$high$low" =~ s/^(.{8})(....)(....)(....)/$1-$2-$3-$4-/r;
+}
+
 # What it shows.
 sub now
 {

@@ -1,6 +1,6 @@
 # What statements of several sessions must give, computed from what the documents say of
-# the orders, the watermark, the leads and the upper bound: each nanosecond, and each
-# reading of the clock.  One statement is over before the next begins, so nothing here
+# keys and feeds, the watermark, the guard, the leads and the upper bound: each nanosecond,
+# and each reading of the clock.  One statement is over before the next begins, so nothing here
 # knows of shared memory or locks.
 
 package OrderModel;
@@ -10,24 +10,22 @@ use warnings;
 
 use Exporter qw(import);
 
-our @EXPORT = qw(%clock uuid begin_server begin_session end_session statement set begin release
-  roll_back_to roll_back commit prepare is_prepared finish take take_array in_order observe
-  set_bound may_reset reset_order watermark count_ended stats);
+our @EXPORT = qw(%clock begin_server begin_session end_session statement set begin release
+  roll_back_to roll_back commit prepare is_prepared finish take take_array take_for_feed observe
+  observe_for_feed guard set_bound may_reset reset_keys reset_feed watermark count_ended stats);
 
 use constant { MS => 1_000_000, SECOND => 1_000_000_000, CHUNK => 256 };
 
 # The clock: what it shows, and by how much each reading moves it.
 our %clock = (ns => 0, move => 0);
 
-# Of the instance: its latest nanosecond, the largest lead, the transactions with UUIDs that
-# have ended, those that had a number, the sessions; and what outlives it.
+# Of the instance: the feed's latest nanosecond, its largest lead, the transactions with feed
+# ids that have ended, those that had a number, the sessions; and what outlives it.
 my ($last, $largest, %ended, $completed, @sessions);
 my ($incarnation, $resets, %bound, %prepared) = (0, 0);
 
 # Does the statement at hand wait for the clock?
 my $waits;
-
-my @scopes = ('session', 'instance', 'durable');
 
 sub later
 {
@@ -41,16 +39,6 @@ sub whole
 	use integer;
 	my ($ns, $unit) = @_;
 	return $ns / $unit;
-}
-
-# A UUID of a nanosecond, with the fraction that this extension stores, and what follows it.
-sub uuid
-{
-	my ($ns, $rest) = @_;
-	my $fraction = int(($ns % MS << 20) / MS);
-	my $high = sprintf '%012x7%03x', ($ns - $ns % MS) / MS, $fraction >> 8;
-	my $low = sprintf '%016x', 1 << 63 | ($fraction & 255) << 54 | ($rest // 0);
-	return "$high$low" =~ s/^(.{8})(....)(....)(....)/$1-$2-$3-$4-/r;
 }
 
 sub reading
@@ -71,21 +59,14 @@ sub begin_server
 sub begin_session
 {
 	my ($database) = @_;
-	my %kept = (ordering => 'session', required_ordering => 'session', max_clock_lead => -1);
+	my %kept = (max_clock_lead => -1);
 	my $session = { database => $database, settings => {%kept}, kept => \%kept, levels => [] };
-	@$session{qw(last largest covered)} = (0) x 3;
+	@$session{qw(last largest covered latest)} = (0) x 4;
 	push @sessions, $session;
 	return $session;
 }
 
 # Settings: those in force, and those that outlast the transaction.
-sub scope
-{
-	my ($session) = @_;
-	my %is = map { $_ => 1 } @{ $session->{settings} }{qw(ordering required_ordering)};
-	return (grep { $is{$_} } reverse @scopes)[0];
-}
-
 sub set
 {
 	my ($session, $name, $value, $local) = @_;
@@ -114,7 +95,8 @@ sub restore
 # A transaction, or a savepoint in it
 sub begin
 {
-	my ($session) = @_;
+	my ($session, $mode) = @_;
+	$session->{mode} = $mode if defined $mode;
 	push @{ $session->{levels} }, level($session);
 	return;
 }
@@ -139,7 +121,7 @@ sub end_transaction
 	my ($session) = @_;
 	$ended{ $session->{database} }++ if delete $session->{published};
 	$completed++ if delete $session->{has_number};
-	delete @$session{qw(given cursor)};
+	delete @$session{qw(given cursor first mode)};
 	$session->{settings} = { %{ $session->{kept} } };
 	return;
 }
@@ -221,38 +203,6 @@ sub end_session
 
 # Generating
 
-sub forget
-{
-	my ($session) = @_;
-	@$session{qw(last largest)} = (0, 0);
-	return;
-}
-
-# To take part in the order of the instance.
-sub join_order
-{
-	my ($session) = @_;
-	$session->{joined} = 1;
-	return;
-}
-
-# To generate or observe in it: what was generated before a reset is forgotten.
-sub join_to_generate
-{
-	my ($session) = @_;
-	join_order($session);
-	return 0 if $session->{generates};
-	forget($session) if $resets;
-	return $session->{generates} = 1;
-}
-
-sub note_lead
-{
-	my ($session, $now) = @_;
-	$session->{largest} = later($session->{largest}, $session->{last} - $now);
-	return;
-}
-
 sub require_lead
 {
 	my ($session, $lead) = @_;
@@ -262,35 +212,59 @@ sub require_lead
 	  . '|The clock is ' . whole($lead, MS) . " ms behind the latest UUID; the limit is $limit ms.\n";
 }
 
-# The nanoseconds of as many UUIDs as a reading of the clock serves, at most so many.
-sub reserve
+# The nanoseconds of as many keys as a reading of the clock serves, at most so many.
+sub take
 {
-	my ($session, $ns, $most) = @_;
-	my $own = scope($session) eq 'session';
-	$ns = reading() if !$own && join_to_generate($session);
-	my $latest = $own ? $session->{last} : later($session->{last}, $last);
-	my $first = later($ns, $last + 1);
-
-	$session->{published} = $first unless $own || ($session->{published} // $first) < $first;
+	my ($session, $most) = @_;
+	my $ns = reading();
+	my $latest = $session->{last};
 	if ($latest >= $ns)
 	{
-		# In the order of all, another reading tells whether the clock is behind.
-		if ($own || $latest - $ns + 1 >= MS)
-		{
-			$ns = reading() unless $own;
-			$largest = later($largest, $last - $ns) unless $own;
-			note_lead($session, $ns);
-			require_lead($session, $latest - $ns + 1);
-		}
+		$session->{largest} = later($session->{largest}, $latest - $ns);
+		require_lead($session, $latest - $ns + 1);
 		($ns, $most) = ($latest + 1, 1);
 	}
 	$session->{last} = $ns + $most - 1;
-	$last = $session->{last} unless $own;
 	return $ns .. $session->{last};
 }
 
-# Durable order: is the upper bound beyond this nanosecond?  It is moved, where less than half
-# a second is left.  Where others could have begun after another one, UUIDs are reserved again.
+sub take_array
+{
+	my ($session, $count) = @_;
+	my @ns;
+	push @ns, take($session, $count - @ns < CHUNK ? $count - @ns : CHUNK) while @ns < $count;
+	return @ns;
+}
+
+# To take part in the order of the feed.
+sub join_feed
+{
+	my ($session) = @_;
+	return $session->{joined}++;
+}
+
+# The nanosecond of the next feed id.
+sub reserve
+{
+	my ($session) = @_;
+	my $ns = reading();
+	$ns = reading() unless join_feed($session);
+
+	# Another reading tells whether the clock is behind.
+	my $latest = $last;
+	my $next = later($ns, $latest + 1);
+	$session->{published} //= $next;
+	if ($latest - $ns + 1 >= MS)
+	{
+		$ns = reading();
+		$largest = later($largest, $latest - $ns);
+		require_lead($session, $latest - $ns + 1);
+	}
+	return $last = $next;
+}
+
+# Is the upper bound beyond this nanosecond?  It is moved, where less than half a second is
+# left.  Where others could have begun after another one, ids are reserved again.
 sub covers
 {
 	my ($session, $ns) = @_;
@@ -302,7 +276,7 @@ sub covers
 	my $bound = $bound{ $session->{database} } //= { ns => 0, of => -1, resets => 0 };
 	my $of_others = $bound->{of} != $incarnation;
 	my $begins = $bound->{ns} && $of_others && $bound->{ns} >= $ns;
-	die '55000 upper bound of ordering "durable" is too far ahead of the clock|It was set by setval() '
+	die '55000 upper bound of feed ids is too far ahead of the clock|It was set by setval() '
 	  . 'or pg_upgrade, and is ' . whole($bound->{ns} - $now, MS) . " ms ahead; the limit is 5000 ms.\n"
 	  if $begins && $bound->{of} == 0 && $bound->{ns} > $now + 5 * SECOND;
 
@@ -342,79 +316,82 @@ sub look_at_clock
 	return;
 }
 
-sub take
+sub take_for_feed
 {
-	my ($session, $most) = @_;
-	my @ns = reserve($session, reading(), $most);
-	if (scope($session) eq 'durable')
-	{
-		@ns = reserve($session, reading(), $most) until covers($session, $session->{last});
-	}
-	return @ns;
+	my ($session) = @_;
+	my $ns = reserve($session);
+	$ns = reserve($session) until covers($session, $ns);
+	$session->{first} //= $ns;
+	return $session->{latest} = $ns;
 }
 
-sub take_array
+sub require_observable
 {
-	my ($session, $count) = @_;
-	my @ns;
-	push @ns, take($session, $count - @ns < CHUNK ? $count - @ns : CHUNK) while @ns < $count;
-	return @ns;
-}
-
-# What something gives under another order, which a function sets.
-sub in_order
-{
-	my ($session, $ordering, $gives) = @_;
-	local $session->{settings}{ordering} = $ordering;
-	return $gives->();
+	my ($session, $ns) = @_;
+	my $setting = $session->{settings}{max_clock_lead};
+	my $limit = $setting < 0 ? 1000 : $setting;
+	my $lead = later(0, $ns - reading());
+	die '22023 observed time is too far ahead of the clock|It is ahead by ' . whole($lead, MS)
+	  . " ms; the limit is $limit ms.\n"
+	  if $lead >= MS && $lead > $limit * MS;
+	return;
 }
 
 sub observe
 {
 	my ($session, $ns) = @_;
-	my $scope = scope($session);
-	my $setting = $session->{settings}{max_clock_lead};
-	my $limit = $setting < 0 ? 1000 : $setting;
-	join_order($session) if $scope ne 'session';
-	my $lead = later(0, $ns - reading());
-	die '22023 UUID is too far ahead of the clock|It is ahead by ' . whole($lead, MS)
-	  . " ms; the limit is $limit ms.\n"
-	  if $lead >= MS && $lead > $limit * MS;
-	if ($scope eq 'durable')
-	{
-		1 until covers($session, $ns);
-	}
-	$last = later($last, $ns) if $scope ne 'session';
-	join_to_generate($session) if $scope ne 'session';
+	require_observable($session, $ns);
 	$session->{last} = later($session->{last}, $ns);
 	return '';
 }
 
-# Whoever resets the order of all is alone in it.
+sub observe_for_feed
+{
+	my ($session, $ns) = @_;
+	join_feed($session);
+	require_observable($session, $ns);
+	1 until covers($session, $ns);
+	$last = later($last, $ns);
+	return '';
+}
+
+# An INSERT of an id into a feed that is guarded.
+sub guard
+{
+	my ($session, $ns, $relation) = @_;
+	die "25006 cannot execute INSERT in a read-only transaction|\n" if $session->{mode};
+	my $first = $session->{first};
+	return () if defined $first && $ns >= $first && $ns <= $session->{latest};
+	die "23514 readers could miss the new row of relation \"$relation\"|Column \"id\" does not"
+	  . " have an id that this transaction has generated for a feed.\n";
+}
+
+sub reset_keys
+{
+	my ($session) = @_;
+	@$session{qw(last largest)} = (0, 0);
+	return '';
+}
+
+# Whoever resets the feed is alone in it.
 sub may_reset
 {
 	my ($session) = @_;
-	return scope($session) eq 'session' || !grep { $_ != $session && $_->{joined} } @sessions;
+	return !grep { $_ != $session && $_->{joined} } @sessions;
 }
 
-sub reset_order
+sub reset_feed
 {
 	my ($session) = @_;
-	my $scope = scope($session);
-	if ($scope ne 'session')
-	{
-		join_order($session);
-		die "25001 cannot reset the order of UUIDs in a transaction that has generated some|\n"
-		  if $session->{published};
-		my $now = $scope eq 'durable' ? reading() : 0;
-		($last, $largest) = (0, 0);
-		$resets++;
-		delete $session->{given};
-		$session->{generates} = 1;
-		$session->{covered} = 0;
-		move_bound($session, $now) if $scope eq 'durable';
-	}
-	forget($session);
+	join_feed($session);
+	die "25001 cannot reset the order of feed ids in a transaction that has generated some|\n"
+	  if $session->{published};
+	my $now = reading();
+	($last, $largest) = (0, 0);
+	$resets++;
+	delete $session->{given};
+	$session->{latest} = 0;
+	move_bound($session, $now);
 	return '';
 }
 
@@ -433,28 +410,29 @@ sub holds_back
 	return ($first->{published}, map { $_->{pid} } @first);
 }
 
-# The transaction's next statements have the same one until a transaction with a number ends.
+# The nanosecond of a watermark.  The transaction's next statements have the same one until a
+# transaction with a number ends.
 sub watermark
 {
 	my ($session) = @_;
 	my $given = $session->{given};
-	join_order($session);
-	return uuid($given->{ns}) if $given && $given->{completed} == $completed;
+	join_feed($session);
+	return $given->{ns} if $given && $given->{completed} == $completed;
 	$last = later($last, reading());
 	my ($held) = holds_back($session->{database});
 	my $ns = defined $held && $held <= $last ? $held : $last + 1;
 	$session->{given} = { ns => $ns, completed => $completed };
-	return uuid($ns);
+	return $ns;
 }
 
-# How many transactions with UUIDs have ended in the session's database.
+# How many transactions with feed ids have ended in the session's database.
 sub count_ended
 {
 	my ($session) = @_;
-	my $refused = '25001 cannot execute uuidv7_fast_wait() in a transaction that has';
-	die "$refused generated UUIDs|\n" if $session->{published};
-	die "$refused called uuidv7_fast_watermark()|\n" if $session->{given};
-	join_order($session);
+	my $refused = '25001 cannot execute uuidv7_feed_wait() in a transaction that has';
+	die "$refused generated feed ids|\n" if $session->{published};
+	die "$refused asked for the watermark|\n" if $session->{given};
+	join_feed($session);
 	$last = later($last, reading());
 	return $ended{ $session->{database} } // 0;
 }
@@ -465,7 +443,7 @@ sub stats
 {
 	my ($session) = @_;
 	my @rows;
-	foreach my $order ([ 'session', @$session{qw(last largest)} ], [ 'instance', $last, $largest ])
+	foreach my $order ([ 'session', @$session{qw(last largest)} ], [ 'feed', $last, $largest ])
 	{
 		my ($name, $latest, $noted) = @$order;
 		my $lead = later(0, $latest - reading());
@@ -474,7 +452,7 @@ sub stats
 	my (undef, @pids) = holds_back($session->{database});
 	my $bound = $bound{ $session->{database} };
 	$rows[1] .= ' (?:' . join('|', @pids) . ')' if @pids;
-	push @rows, $bound && $bound->{ns} ? 'durable ' . $bound->{ns} / 1000 : 'durable';
+	$rows[1] .= ' ' . $bound->{ns} / 1000 if $bound && $bound->{ns};
 	return (@rows, 'locks ' . grep { defined $_->{ns} } values %prepared);
 }
 

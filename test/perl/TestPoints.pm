@@ -43,13 +43,12 @@ sub new_test_build
 	$node->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;
 UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid';
-CREATE TABLE made (id uuid DEFAULT uuidv7_fast());
+CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id());
 });
-	my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 	$node->append_conf('postgresql.conf', join "\n",
 		"shared_preload_libraries = '$points, $build/fast_uuid'", 'autovacuum = off', @settings, '');
 	$node->stop;
-	return ($node, $version);
+	return $node;
 }
 
 sub file

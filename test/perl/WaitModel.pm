@@ -1,4 +1,4 @@
-# A model of uuidv7_fast_wait() and a reader in its loop, of which
+# A model of uuidv7_feed_wait() and a reader in its loop, of which
 # test/perl/StateSearch.pm goes through every state.  The promise: where nothing is
 # left to do, no row that is visible has not been delivered; no timeout helps.
 #

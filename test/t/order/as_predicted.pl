@@ -1,6 +1,7 @@
-# Random statements of four sessions in two databases: settings, UUIDs in every way, observed
-# ones, savepoints, errors, cursors, prepared transactions, resets, watermarks, an upper bound
-# of setval(), ends of sessions and of the server; under a clock that stands, steps, and moves
+# Random statements of four sessions in two databases: keys in every way, feed ids and
+# positions, observed ones, limits of the lead, guarded rows, savepoints, errors, cursors,
+# prepared transactions, resets, watermarks, an upper bound of setval(), ends of sessions and
+# of the server; under a clock that stands, steps, and moves
 # with each reading.  Each gives what OrderModel.pm predicts, to the nanosecond; so do the
 # statistics after each; and the clock is read as often.
 #
@@ -31,7 +32,7 @@ my $node  = PostgreSQL::Test::Cluster->new('predicted');
 $node->init;
 $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'fast_uuid'
-fast_uuid.source = 'xorshift128+'    # OpenSSL reads the clock
+fast_uuid.source = 'xorshift128+'
 max_prepared_transactions = 5
 synchronous_commit = off             # the upper bound outlives a crash all the same
 wal_writer_delay = '10 s'
@@ -44,16 +45,21 @@ $known->put($start);
 $node->safe_psql('postgres', 'CREATE DATABASE elsewhere');
 $node->safe_psql($_, q{
 CREATE EXTENSION fast_uuid;
-CREATE FUNCTION in_instance_order() RETURNS uuid LANGUAGE plpgsql
-	SET fast_uuid.ordering = 'instance' AS 'BEGIN RETURN uuidv7_fast(); END';
-CREATE FUNCTION reset_instance_order() RETURNS void LANGUAGE plpgsql
-	SET fast_uuid.ordering = 'instance' AS 'BEGIN PERFORM fast_uuid_reset_ordering(); END';
+CREATE TABLE by_id (id uuid);
+CREATE TABLE by_number (id bigint);
+CREATE FUNCTION no_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER a_guard BEFORE INSERT ON by_id FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
+CREATE TRIGGER a_guard BEFORE INSERT ON by_number FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
+CREATE TRIGGER b BEFORE INSERT ON by_id FOR EACH ROW EXECUTE FUNCTION no_row();
+CREATE TRIGGER b BEFORE INSERT ON by_number FOR EACH ROW EXECUTE FUNCTION no_row();
 CREATE FUNCTION us_of(interval) RETURNS bigint LANGUAGE sql AS
 	'SELECT (extract(epoch FROM $1) * 1000000)::bigint'}) foreach 'postgres', 'elsewhere';
-my @orders = ('session', 'instance', $node->pg_version >= 17 ? 'durable' : ());
 
 # In milliseconds, and as they are set.
 my %limit = (-1 => -1, 0 => 0, '0ms' => 0, 1 => 1, '2000us' => 2, '24d' => 2_073_600_000);
+
+# On which no nanosecond depends; but OpenSSL reads the clock.
+my %no_matter = (source => [ 'getrandom', 'urandom', 'xorshift128+' ], buffer_size => [ 0, 100, '64kB' ], seed => [ '', 7 ]);
 my @counts = (1, 2, 43, 255, 256, 257, 512, 513, 1000);
 my @steps_of_clock = (1, 255, 1000, $ms, 500 * $ms - 1000, 500 * $ms, 600 * $ms, $second, $day);
 my $latest = $start;               # that any session was given
@@ -107,18 +113,27 @@ sub in_turn { return map { take($s, 1) } 1 .. $_[0] }
 sub draw_observed
 {
 	my $ns = pick($clock{ns}, $clock{ns}, $latest) + pick(0, most()) + pick(-1 .. 1);
-	return [ $ns, uuid($ns, pick(0, (1 << 54) - 1)) ];
+	return [ $ns, KnownClock::uuid_of($ns, pick(0, (1 << 54) - 1)) ];
 }
 
 sub draw_setting
 {
-	my $name = pick('ordering', 'required_ordering', 'max_clock_lead', 'max_clock_lead');
 	my $local = @{ $s->{levels} } && rand() < 0.5 ? 'LOCAL ' : '';
-	my $value = pick($name eq 'max_clock_lead' ? sort keys %limit : @orders);
+	my $name = pick(sort keys %no_matter, ('max_clock_lead') x 3);
+	my $value = pick($no_matter{$name} ? @{ $no_matter{$name} } : sort keys %limit);
 	return [ [ $name, $limit{$value} // $value, $local ], "${local}fast_uuid.$name = '$value'" ];
 }
 
-# In every other incarnation; whoever resets the order of all is alone in it.
+# What the transaction was given, or had reserved before that, or what is next to it.
+sub draw_guarded
+{
+	my $ns = pick(@$s{qw(published first latest latest)}, pick($s->{last}, $latest)) || $clock{ns};
+	$ns += pick(0, 0, 0, -1, 1);
+	return [ [ $ns, 'by_number' ], "by_number VALUES ($ns)" ] if rand() < 0.5;
+	return [ [ $ns, 'by_id' ], "by_id VALUES ('" . KnownClock::uuid_of($ns, pick(0, (1 << 54) - 1)) . "')" ];
+}
+
+# In every other incarnation; whoever resets the feed is alone in it.
 sub draw_reset
 {
 	return undef if $incarnation % 2;
@@ -152,12 +167,10 @@ sub draw_bound_and_observed
 {
 	my $us = int($clock{ns} / 1000) + pick(-1_000_000, 90_000_000);
 	my ($ns, $id) = @{ draw_observed() };
-	return [ [ $us, $ns ], "$us), fast_uuid_observe('$id" ];
+	return [ [ $us, $ns ], "$us), uuidv7_feed_observe('$id" ];
 }
 
-# Refused, but in session order.
-my $generate_and_reset =
-  'fast_uuid_reset_ordering() FROM (SELECT uuidv7_fast() AS id OFFSET 0) AS one WHERE id IS NOT NULL';
+my $generate_and_reset = 'uuidv7_feed_reset() FROM uuidv7_feed_id() AS id WHERE id IS NOT NULL';
 
 # What a session can do: how often, in the mean; with how many levels of its transaction, the
 # savepoints and that itself; the statement; what is drawn for it, if it can be; what it gives.
@@ -169,28 +182,36 @@ my @steps = (
 	[ 2, 0, 9, 'SELECT unnest(uuidv7_fast_array(%s))', sub { pick(@counts) },
 		sub { take_array($s, $_[0]) } ],
 	[ 2, 0, 9, 'SELECT uuidv7_fast_set(%s)', sub { pick(@counts) }, \&in_turn ],
-	[ 1, 0, 9, 'SELECT in_instance_order()', undef,
-		sub { in_order($s, 'instance', sub { take($s, 1) }) } ],
-	[ 1, 0, 9, q{DO $$ BEGIN PERFORM uuidv7_fast(); PERFORM 1 / 0; EXCEPTION
-		WHEN OTHERS THEN NULL; END $$}, undef, sub { eval { take($s, 1) }; () } ],
+	[ 3, 0, 9, 'SELECT uuidv7_feed_id()', undef, sub { take_for_feed($s) } ],
+	[ 1, 0, 9, "SELECT uuidv7_feed_id('urandom')", undef, sub { take_for_feed($s) } ],
+	[ 2, 0, 9, 'SELECT uuidv7_feed_position()', undef, sub { take_for_feed($s) } ],
+	[ 2, 0, 9, 'SELECT uuidv7_feed_id() FROM generate_series(1, %s)', sub { pick(@counts) },
+		sub { map { take_for_feed($s) } 1 .. $_[0] } ],
+	[ 1, 0, 9, q{DO $$ BEGIN PERFORM uuidv7_feed_id(); PERFORM 1 / 0; EXCEPTION
+		WHEN OTHERS THEN NULL; END $$}, undef, sub { eval { take_for_feed($s) }; () } ],
+	[ 8, 0, 9, 'INSERT INTO %s', \&draw_guarded, sub { guard($s, @{ $_[0] }) } ],
 	[ 3, 1, 1, 'DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000)',
 		sub { defined $s->{cursor} ? undef : '' }, sub { $s->{cursor} = 1000; () } ],
 	[ 4, 1, 1, 'FETCH %s FROM c', sub { pick(grep { $_ <= ($s->{cursor} // 0) } 1, 2, 255, 256) },
 		sub { $s->{cursor} -= $_[0]; in_turn(@_) } ],
 	[ 2, 0, 9, "SELECT fast_uuid_observe('%s')", \&draw_observed, sub { observe($s, $_[0]) } ],
-	[ 2, 0, 9, 'SELECT uuidv7_fast_watermark()', undef, sub { watermark($s) } ],
-	[ 1, 0, 9, "SELECT uuidv7_fast_wait(0) - %s", sub { $base{ $s->{database} } }, sub { count_ended($s) } ],
-	[ 3, 0, 9, 'SELECT fast_uuid_reset_ordering()', \&draw_reset, sub { reset_order($s) } ],
-	[ 2, 0, 9, "SELECT $generate_and_reset",
-		\&draw_reset, sub { take($s, 1); reset_order($s) } ],
-	[ 3, 0, 9, q{SELECT uuidv7_fast_watermark() FROM (SELECT uuidv7_fast_watermark() AS w OFFSET 0) AS one,
-		LATERAL (SELECT fast_uuid_reset_ordering() WHERE w IS NOT NULL OFFSET 0) AS two}, \&draw_reset,
-		sub { watermark($s); reset_order($s); watermark($s) } ],
-	[ 2, 0, 9, 'SELECT uuidv7_fast() FROM reset_instance_order()', sub { in_order($s, 'instance', \&draw_reset) },
-		sub { in_order($s, 'instance', sub { reset_order($s) }); take($s, 1) } ],
-	[ 4, 0, 9, 'SET %s', \&draw_setting, sub { set($s, @{ $_[0] }) } ],
+	[ 1, 0, 9, "SELECT uuidv7_feed_observe('%s')", \&draw_observed, sub { observe_for_feed($s, $_[0]) } ],
+	[ 1, 0, 9, 'SELECT uuidv7_feed_position_observe(%s)', sub { draw_observed()->[0] },
+		sub { observe_for_feed($s, $_[0]) } ],
+	[ 2, 0, 9, q{SELECT concat_ws(' ', uuidv7_feed_watermark(), uuidv7_feed_position_watermark())}, undef,
+		sub { my $ns = watermark($s); KnownClock::uuid_of($ns, 0) . " $ns" } ],
+	[ 1, 0, 9, "SELECT uuidv7_feed_wait(0) - %s", sub { $base{ $s->{database} } }, sub { count_ended($s) } ],
+	[ 1, 0, 9, 'SELECT fast_uuid_reset_ordering()', undef, sub { reset_keys($s) } ],
+	[ 3, 0, 9, 'SELECT uuidv7_feed_reset()', \&draw_reset, sub { reset_feed($s) } ],
+	[ 1, 0, 9, "SELECT $generate_and_reset", undef, sub { take_for_feed($s); reset_feed($s) } ],
+	[ 3, 0, 9, q{SELECT uuidv7_feed_position_watermark() FROM (SELECT uuidv7_feed_watermark() AS w OFFSET 0) AS one,
+		LATERAL (SELECT uuidv7_feed_reset() WHERE w IS NOT NULL OFFSET 0) AS two}, \&draw_reset,
+		sub { watermark($s); reset_feed($s); watermark($s) } ],
+	[ 2, 0, 9, 'SELECT uuidv7_feed_id() FROM uuidv7_feed_reset()', \&draw_reset,
+		sub { reset_feed($s); take_for_feed($s) } ],
+	[ 3, 0, 9, 'SET %s', \&draw_setting, sub { set($s, @{ $_[0] }) } ],
 	[ 1, 0, 9, 'SELECT 1 / 0', undef, sub { die "22012 division by zero|\n" } ],
-	[ 3, 0, 0, 'BEGIN%s', sub { pick('', ' READ ONLY') }, sub { begin($s) } ],
+	[ 3, 0, 0, 'BEGIN%s', sub { pick('', ' READ ONLY') }, sub { begin($s, $_[0]) } ],
 	[ 2, 1, 9, 'SAVEPOINT a', undef, sub { begin($s) } ],
 	[ 1, 2, 9, 'RELEASE a', undef, sub { release($s) } ],
 	[ 1, 2, 9, 'ROLLBACK TO a', undef, sub { roll_back_to($s) } ],
@@ -199,11 +220,10 @@ my @steps = (
 	[ 3, 1, 9, "PREPARE TRANSACTION '%s'", sub { draw_prepared(0) }, sub { prepare($s, $_[0]) } ],
 	[ 1, 0, 0, "COMMIT PREPARED '%s'", sub { draw_prepared(1) }, sub { finish($_[0]) } ],
 	[ 1, 0, 0, "ROLLBACK PREPARED '%s'", sub { draw_prepared(1) }, sub { finish($_[0]) } ],
-	[ 1, 0, 0, "SELECT setval('fast_uuid_upper_bound', %s), uuidv7_fast()", \&draw_bound,
-		sub { set_bound($s, 1000 * $_[0]); take($s, 1); $_[0] } ],
+	[ 1, 0, 0, "SELECT uuidv7_feed_id() FROM setval('fast_uuid_upper_bound', %s)", \&draw_bound,
+		sub { set_bound($s, 1000 * $_[0]); take_for_feed($s) } ],
 	[ 3, 0, 0, "SELECT setval('fast_uuid_upper_bound', %s')", \&draw_bound_and_observed,
-		sub { my ($us, $ns) = @{ $_[0] }; set_bound($s, 1000 * $us); observe($s, $ns); $us } ]);
-splice @steps, -2 if @orders < 3;
+		sub { my ($us, $ns) = @{ $_[0] }; set_bound($s, 1000 * $us); observe_for_feed($s, $ns); $us } ]);
 my $stats = q{
 SELECT concat_ws(' ', name, us_of(clock_lead), us_of(largest_clock_lead), held_back_by,
                  us_of(upper_bound - 'epoch'))
@@ -213,9 +233,12 @@ UNION ALL SELECT 'locks ' || count(*) FROM pg_locks WHERE locktype = 'advisory'
 
 # What must come, so that a walk which tests nothing is noticed.  The last incarnation goes on
 # until it has, for so many steps at most; the rarest comes about once in 3000.
-my @errors = map { "SELECT $_" } 'uuidv7_fast()55000', 'unnest(uuidv7_fast_array(%s))55000',
-  'uuidv7_fast_set(%s)55000', "fast_uuid_observe('%s')22023", "${generate_and_reset}25001",
-  'uuidv7_fast_wait(0) - %s25001';
+my @errors = (
+	(map { "SELECT $_" } 'uuidv7_fast()55000', 'unnest(uuidv7_fast_array(%s))55000', 'uuidv7_fast_set(%s)55000',
+		'uuidv7_feed_id()55000', 'uuidv7_feed_position()55000', "fast_uuid_observe('%s')22023",
+		"uuidv7_feed_observe('%s')22023", 'uuidv7_feed_position_observe(%s)22023', "${generate_and_reset}25001",
+		'uuidv7_feed_reset()25001', 'uuidv7_feed_wait(0) - %s25001'),
+	'INSERT INTO %s23514', 'INSERT INTO %s25006');
 my $enough = 50_000;
 my %reached;
 
@@ -255,7 +278,7 @@ foreach (1 .. 4)
 	set_clock();
 	foreach my $session (@sessions[ 0, -1 ])
 	{
-		$base{ $session->{database} } = $session->{raw}->query_safe('SELECT uuidv7_fast_wait(0)');
+		$base{ $session->{database} } = $session->{raw}->query_safe('SELECT uuidv7_feed_wait(0)');
 		statement($session, sub { count_ended($session) });
 	}
 	for (my $step = 0; $step < $steps || $incarnation == 4 && $step < $enough && missing(); $step++)

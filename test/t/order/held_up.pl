@@ -1,5 +1,5 @@
 # A wait for the clock after a restart ends, though the clock stands still, and can be
-# cancelled; so does the timeout of uuidv7_fast_wait().
+# cancelled; so does the timeout of uuidv7_feed_wait().
 
 use strict;
 use warnings;
@@ -16,11 +16,10 @@ use Watchdog;
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
 my $node     = PostgreSQL::Test::Cluster->new('held_up');
-my $generate = 'SELECT uuidv7_fast()';
-plan skip_all => 'durable order requires PostgreSQL 17' if $node->pg_version < 17;
+my $generate = 'SELECT uuidv7_feed_id()';
 $node->init;
 $node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'fast_uuid'\nfast_uuid.ordering = 'durable'\njit = off\n");
+	"shared_preload_libraries = 'fast_uuid'\njit = off\n");
 my $clock = KnownClock->new($node);
 $clock->put(1_800_000_000_000_000_000);
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
@@ -34,6 +33,7 @@ my $latest = $node->safe_psql('postgres', $generate);
 # the upper bound is as far ahead as is waited for, in one go.
 # A machine that is slow enough may miss both, and looks at another incarnation.
 # In each incarnation the upper bound moves ahead by a second.
+my $event = $node->pg_version >= 17 ? 'FastUuidUpperBound' : 'Extension';
 my $incarnations   = 0;
 my $waiting = sub {
 	my ($cancel) = @_;
@@ -49,7 +49,7 @@ my $waiting = sub {
 		{
 			$sessions[$n]->send($generate);
 			$node->poll_query_until('postgres',
-				"SELECT wait_event = 'FastUuidUpperBound' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pids[$n]");
+				"SELECT wait_event = '$event' OR state = 'idle' FROM pg_stat_activity WHERE pid = $pids[$n]");
 		}
 		my ($session, $pid) = ($sessions[-1], $pids[-1]);
 		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") if $cancel;
@@ -70,19 +70,19 @@ $session->quit;
 cmp_ok($id, 'gt', $latest, 'a wait for a clock that stands still ends, beyond all before');
 within($node, 'a wait that has ended: afterwards', sub { check_alive($session, $pid, 'a wait that has ended') });
 
-my $seen = $session->query_safe('SELECT uuidv7_fast_wait(0)');
-is(within($node, 'a timeout', sub { $session->query_safe("SELECT uuidv7_fast_wait($seen, '10 ms')") }), $seen, 'a timeout is over though the clock stands still');
+my $seen = $session->query_safe('SELECT uuidv7_feed_wait(0)');
+is(within($node, 'a timeout', sub { $session->query_safe("SELECT uuidv7_feed_wait($seen, '10 ms')") }), $seen, 'a timeout is over though the clock stands still');
 
 # Those who wait go on when the clock has passed it, and are never ahead of that.
 my $now = 1_900_000_000_000_000_000;
-$session->query_safe('SELECT fast_uuid_reset_ordering()');
+$session->query_safe('SELECT uuidv7_feed_reset()');
 $session->quit;
 $clock->put($now);
 $node->safe_psql('postgres', "SELECT setval('fast_uuid_upper_bound', $now / 1000 + 1900000)");
 my @sessions = map { RawSession->start($node) } 1, 2;
 $sessions[0]->send($generate);
-$sessions[1]->send('SELECT max(id::text) FROM uuidv7_fast_set(3) AS id');
-my $wait = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'FastUuidUpperBound'";
+$sessions[1]->send('SELECT uuidv7_feed_id()');
+my $wait = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = '$event'";
 wait_until('both wait, or have an answer',
 	sub { $node->safe_psql('postgres', $wait) == 2 || grep { $_->has_answer } @sessions });
 is($node->safe_psql('postgres', $wait), '2', 'an upper bound is two seconds ahead: both sessions wait');

@@ -1,7 +1,7 @@
-# Instance order across eight sessions while the clock jumps back and forth: of
+# The feed's order across eight sessions while the clock jumps back and forth: of
 # any two calls, if the first has returned before the second began, the first
-# value is smaller, or the UUID that the first has observed; single values, rows of
-# sets, and cursors over sets.  Under session order the same check finds violations.
+# value is smaller, or the UUID that the first has observed; ids and positions, of
+# statements, triggers and cursors.  With keys the same check finds violations.
 #
 # A sequence, which has no part in the extension, is the witness: each call
 # stands between two numbers drawn from it, so that a call whose second number
@@ -21,9 +21,8 @@ use FakeClock;
 
 require_fake_clock();
 
-my $sessions = 8;              # as many as @ways
-my $calls    = 20_000;     # of each session
-my $total    = ($sessions - 1) * $calls;
+my $calls = 20_000;         # of each session
+my $total = 7 * $calls;     # of the sessions that generate
 
 my $node = PostgreSQL::Test::Cluster->new('linearizable');
 $node->init;
@@ -35,7 +34,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE FUNCTION by_cursor(calls int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-	c CURSOR FOR SELECT uuidv7_fast_set(calls);
+	c CURSOR FOR SELECT uuidv7_feed_id() FROM generate_series(1, calls);
 	began bigint;
 	id uuid;
 BEGIN
@@ -43,28 +42,29 @@ BEGIN
 	FOR i IN 1..calls LOOP
 		began := nextval('witness');
 		FETCH c INTO id;
-		INSERT INTO made VALUES (began, id, nextval('witness'));
+		INSERT INTO made VALUES (began, uuidv7_fast_ns(id), nextval('witness'));
 	END LOOP;
 END $$;
--- Of UUIDs that are ahead of the clock, which may have stepped backwards further than the limit.
+-- Of times that are ahead of the clock, which may have stepped backwards further than the limit.
 CREATE FUNCTION observe(calls int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	began bigint;
-	id uuid;
+	ns bigint;
 BEGIN
 	FOR i IN 1..calls LOOP
-		id := uuidv7_fast_at(clock_timestamp() + random() * interval '20 ms');
+		ns := uuidv7_fast_ns(uuidv7_fast_at(clock_timestamp() + random() * interval '20 ms'));
 		began := nextval('witness');
 		BEGIN
-			PERFORM fast_uuid_observe(id);
-			INSERT INTO made VALUES (began, id, nextval('witness'), true);
+			PERFORM uuidv7_feed_position_observe(ns);
+			INSERT INTO made VALUES (began, ns, nextval('witness'), true);
 		EXCEPTION WHEN invalid_parameter_value THEN
 		END;
 	END LOOP;
 END $$});
+my $rows = "nextval('witness') FROM generate_series(1, $calls)";
 my @ways = (
-	("INSERT INTO made SELECT nextval('witness'), uuidv7_fast(), nextval('witness') FROM generate_series(1, $calls)") x 3,
-	("INSERT INTO made SELECT nextval('witness'), uuidv7_fast_set($calls), nextval('witness')") x 2,
+	("INSERT INTO made SELECT nextval('witness'), uuidv7_fast_ns(uuidv7_feed_id()), $rows") x 3,
+	("INSERT INTO made SELECT nextval('witness'), uuidv7_feed_position(), $rows") x 2,
 	("SELECT by_cursor($calls)") x 2,
 	'SELECT observe(10000)');
 
@@ -72,17 +72,14 @@ my @ways = (
 # until they have ended; the number of pairs out of order.
 sub count_violations
 {
-	my ($name) = @_;
+	my ($name, @ways) = @_;
 	$node->safe_psql('postgres',
-		'DROP TABLE IF EXISTS made; CREATE UNLOGGED TABLE made (began bigint, id uuid, returned bigint, observed bool DEFAULT false);'
+		'DROP TABLE IF EXISTS made; CREATE UNLOGGED TABLE made (began bigint, ns bigint, returned bigint, observed bool DEFAULT false);'
 		  . 'DROP SEQUENCE IF EXISTS witness; CREATE SEQUENCE witness');
 
 	my @calls = map {
 		IPC::Run::start(
-			[
-				'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
-				'-c', "SET fast_uuid.ordering = '$name'", '-c', $_
-			],
+			[ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', $_ ],
 			'<', '/dev/null', '>', '/dev/null')
 	} @ways;
 
@@ -94,26 +91,24 @@ sub count_violations
 	}
 	set_clock_offset($node, '+0');
 	is(scalar(grep { !IPC::Run::finish($_) } @calls), 0,
-		"$name: $sessions sessions made their values, the clock jumped $jumps times");
-	is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM made WHERE NOT observed'),
-		"$total|$total", "$name: every value is different");
-	is($node->safe_psql('postgres', 'SELECT count(*) > 100 FROM made WHERE observed'), 't', "$name: others are observed");
-
+		"$name: all sessions made their values, the clock jumped $jumps times");
 	# In the order of the witness: the largest value that has been returned
 	# must be smaller than what each call returns that begins later.
 	return $node->safe_psql(
 		'postgres', q{
 SET enable_hashagg = off;
 SELECT count(*) FROM (
-  SELECT began, id, max(CASE WHEN began IS NULL THEN id::text END COLLATE "C")
-                      OVER (ORDER BY at ROWS UNBOUNDED PRECEDING) AS largest_returned
-    FROM (SELECT began AS at, began, id FROM made WHERE NOT observed
-          UNION ALL SELECT returned, NULL, id FROM made) AS events) AS checked
- WHERE began IS NOT NULL AND id::text COLLATE "C" <= largest_returned});
+  SELECT began, ns, max(CASE WHEN began IS NULL THEN ns END) OVER (ORDER BY at ROWS UNBOUNDED PRECEDING) AS largest_returned
+    FROM (SELECT began AS at, began, ns FROM made WHERE NOT observed
+          UNION ALL SELECT returned, NULL, ns FROM made) AS events) AS checked
+ WHERE began IS NOT NULL AND ns <= largest_returned});
 }
 
-is(count_violations('instance'), 0, 'instance: no call that began after another has returned got a smaller value');
-cmp_ok(count_violations('session'), '>', 0, 'session: the same check finds such calls');
-
+my @keys = map { s/uuidv7_feed_position\(\)/uuidv7_fast_ns(uuidv7_fast())/r =~ s/feed_id/fast/r } @ways[ 0 .. 4 ];
+cmp_ok(count_violations('keys', @keys), '>', 0, 'keys: the check finds calls that began after another has returned, and got a smaller value');
+is(count_violations('feed', @ways), 0, 'feed: it finds none');
+is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT ns) FROM made WHERE NOT observed'),
+	"$total|$total", 'feed: every value is different');
+is($node->safe_psql('postgres', 'SELECT count(*) > 100 FROM made WHERE observed'), 't', 'feed: others are observed');
 $node->stop;
 done_testing();

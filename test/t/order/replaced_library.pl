@@ -1,6 +1,6 @@
 # From PostgreSQL 17 on the shared memory of the first library stays until the server
-# ends.  For one whose memory has another size, or another layout of equal size, what
-# needs that memory is an error that says what helps; nothing else is.
+# ends.  To one whose memory has another size, or another layout of equal size, it is
+# refused: by the server, or by the library, which says what helps.  Keys need none of it.
 
 use strict;
 use warnings;
@@ -23,28 +23,28 @@ CREATE EXTENSION fast_uuid;
 CREATE FUNCTION make_layout(numbers int, bytes int) RETURNS bool AS '$module' LANGUAGE c;
 });
 
-my %generates = map { $_ => "SET fast_uuid.ordering = '$_'; SELECT uuidv7_fast()" } 'session', 'instance', 'durable';
-my @shared    = (@generates{ 'instance', 'durable' }, 'SELECT uuidv7_fast_watermark()', 'SELECT * FROM fast_uuid_stats()');
-my %layouts   = ('another size' => '0, 8', 'an earlier layout' => '-1, 0', 'a later layout' => '1, 0', 'the same' => '0, 0');
-foreach my $name (sort keys %layouts)
+my @feed = map { "SELECT uuidv7_feed_$_()" } 'id', 'position', 'watermark';
+push @feed, 'SELECT uuidv7_feed_wait(0)', 'SELECT * FROM fast_uuid_stats()';
+my $layout = qr/^55000 shared memory of fast_uuid is that of another version of the library\|\|Restart the server\.$/;
+my $size   = qr/^XX000 requested DSM segment .*size/;
+my %others = ('0, 8' => $size, '-1, 8' => $size, '-1, 0' => $layout, '1, 0' => $layout);
+foreach my $numbers_bytes (sort keys %others)
 {
 	$node->restart;
-	is($node->safe_psql('postgres', "SELECT make_layout($layouts{$name})"), 't', "$name: another library comes first");
+	is($node->safe_psql('postgres', "SELECT make_layout($numbers_bytes)"), 't', "$numbers_bytes: another library comes first");
 	my $session = RawSession->start($node);
-	foreach my $statement (@shared)
+	foreach my $statement (@feed)
 	{
-		my $outcome = $session->outcome($statement);
-		if ($name eq 'the same')
-		{
-			like($outcome, qr/^value ./, "$name: $statement");
-			next;
-		}
-		is($outcome, '55000', "$name: refused: $statement");
-		is($session->{error}, '55000 shared memory of fast_uuid is that of another version of the library||Restart the server.', "$name: and why");
+		$session->outcome($statement);
+		like($session->{error}, $others{$numbers_bytes}, "$numbers_bytes: refused: $statement");
 	}
-	like($session->outcome($generates{session}), qr/^value ./, "$name: session order needs none of it");
+	like($session->outcome('SELECT uuidv7_fast()'), qr/^value ./, "$numbers_bytes: keys need none of it");
 	$session->quit;
 }
+$node->restart;
+my $session = RawSession->start($node);
+like($session->outcome($_), qr/^value ./, "without another library: $_") foreach @feed;
+$session->quit;
 
 $node->stop;
 done_testing();

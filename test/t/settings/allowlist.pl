@@ -8,6 +8,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use lib 'test/perl';
+use RawSession;
+
 my $node = PostgreSQL::Test::Cluster->new('allowlist');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
@@ -72,33 +75,25 @@ $living->quit;
 
 # A typo in the file does not open what protects others: the server does not start.  With
 # what is right, in capitals or not, it does.
-foreach my $case ([ allowed_sources => 'openssl, typo', 'OpenSSL, GetRandom' ], [ required_ordering => 'typo', 'Session' ])
-{
-	my ($setting, $wrong, $right) = @$case;
-	$node->append_conf('postgresql.conf', "fast_uuid.$setting = '$wrong'\n");
-	$node->stop;
-	my $log_before = -s $node->logfile;
-	is($node->start(fail_ok => 1), 0, "a wrong $setting: the server does not start");
-	like(slurp_file($node->logfile, $log_before), qr/FATAL:  invalid value for parameter "fast_uuid\.$setting": "$wrong"/, 'and says why');
-	$node->append_conf('postgresql.conf', "fast_uuid.$setting = '$right'\n");
-	$node->start;
-}
+$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, typo'\n");
+$node->stop;
+my $log_before = -s $node->logfile;
+is($node->start(fail_ok => 1), 0, 'a wrong list: the server does not start');
+like(slurp_file($node->logfile, $log_before), qr/FATAL:  invalid value for parameter "fast_uuid\.allowed_sources": "openssl, typo"/, 'and says why');
+$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'OpenSSL, GetRandom'\n");
+$node->start;
 
 # A server at work keeps the list that it has.
 reload("fast_uuid.allowed_sources = 'getrandom'\n");
 $node->poll_query_until('postgres', "SELECT current_setting('fast_uuid.allowed_sources') = 'getrandom'")
   or die 'the postmaster has not read its file';
-foreach my $call (map { sprintf $_, q{'urandom'} } 'uuidv7_fast(%s)', 'uuidv7_fast_array(3, %s)', 'uuidv7_fast_set(3, %s)')
-{
-	is($node->safe_psql('postgres', qq{
-SET fast_uuid.ordering = 'instance';
+is($node->safe_psql('postgres', q{
 BEGIN;
-DO \$\$ BEGIN PERFORM $call; EXCEPTION WHEN insufficient_privilege OR invalid_parameter_value THEN NULL; END \$\$;
-SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'instance';
-COMMIT}), 't', "$call, which is refused, holds nothing back");
-}
+DO $$ BEGIN PERFORM uuidv7_feed_id('urandom'); EXCEPTION WHEN insufficient_privilege THEN NULL; END $$;
+SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'feed';
+COMMIT}), 't', 'a feed id that is refused holds nothing back');
 $node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, typo'\n");
-my $log_before = -s $node->logfile;
+$log_before = -s $node->logfile;
 $node->reload;
 $node->wait_for_log(qr/invalid value for parameter "fast_uuid\.allowed_sources": "openssl, typo"/, $log_before);
 is($node->safe_psql('postgres', 'SHOW fast_uuid.allowed_sources'), 'getrandom', 'a wrong list at a reload: the list is kept');
@@ -122,7 +117,24 @@ foreach my $database (sort keys %stored)
 }
 $node->safe_psql('postgres', 'ALTER ROLE ALL RESET fast_uuid.allowed_sources');
 is(($node->psql('postgres', "ALTER SYSTEM SET fast_uuid.$_->[0] = '$_->[1]'"))[0], 3, "ALTER SYSTEM: a wrong $_->[0] is refused")
-  foreach [ 'allowed_sources', 'openssl, typo' ], [ 'source', 'opensl' ], [ 'ordering', 'typo' ], [ 'required_ordering', 'typo' ];
+  foreach [ 'allowed_sources', 'openssl, typo' ], [ 'source', 'opensl' ];
+
+# For how long a list holds; a set that was begun before it follows it from the next row on.
+foreach my $case (
+	[ "BEGIN; SET LOCAL %s = 'urandom'", '42501' ],
+	[ "BEGIN; SET LOCAL %s = 'urandom'; ROLLBACK", 'value t' ],
+	[ "BEGIN; SET %s = 'urandom'; ROLLBACK", 'value t' ],
+	[ "BEGIN; SAVEPOINT a; SET %s = 'urandom'; ROLLBACK TO a", 'value t' ],
+	[ "BEGIN; SET %s = 'urandom'; COMMIT; BEGIN; SET LOCAL %s = 'getrandom'; ROLLBACK", '42501' ])
+{
+	my $session = RawSession->start($node, "SET fast_uuid.source = 'getrandom'", split /; /, $case->[0] =~ s/%s/fast_uuid.allowed_sources/gr);
+	is($session->outcome('SELECT uuidv7_fast() IS NOT NULL'), $case->[1], "$case->[0]: what is in force");
+	$session->quit;
+}
+my $cursor = RawSession->start($node, 'BEGIN', "DECLARE c CURSOR FOR SELECT uuidv7_fast_set(100, 'getrandom') IS NOT NULL");
+is($cursor->outcome('FETCH c'), 'value t', 'a set that was begun before');
+is($cursor->outcome("SET LOCAL fast_uuid.allowed_sources = 'urandom'; FETCH c"), '42501', 'its next row follows the list');
+$cursor->quit;
 
 # A source outside of the list, for those who have another list.
 {

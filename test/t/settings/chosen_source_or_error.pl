@@ -1,7 +1,7 @@
 # What was asked for, or an error: every way to make a setting, before and after the
 # library is loaded, and with its first load inside a parallel operation, against the
 # source and the seed; against the allowlist where the library is preloaded.  Where it
-# is not, a setting that protects others is an error.
+# is not, that list is an error.
 
 use strict;
 use warnings;
@@ -12,16 +12,125 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
-use Attempts;
+use RawSession;
 
-start_node();
-my @states = states();
+# A server, an attacker, an ordinary role, and what calls are wrapped in.
+my $node = PostgreSQL::Test::Cluster->new('chosen');
+$node->init;
+$node->append_conf('postgresql.conf', "jit = off\nmax_worker_processes = 16\ninclude_if_exists 'dba.conf'\n");
+$node->start;
+
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fast_uuid;
+CREATE ROLE attacker LOGIN;
+CREATE ROLE trusted LOGIN;
+GRANT SET ON PARAMETER fast_uuid.allowed_sources TO trusted;
+CREATE TABLE input AS SELECT n FROM generate_series(1, 1000) AS n;
+ALTER TABLE input SET (parallel_workers = 2);
+GRANT SELECT ON input TO PUBLIC;
+-- The library is first needed when the body runs, above a parallel plan too.
+CREATE FUNCTION wrapped(source text) RETURNS uuid LANGUAGE plpgsql PARALLEL RESTRICTED AS
+	'BEGIN RETURN uuidv7_fast(source); END';
+CREATE FUNCTION restricted(source text) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
+	SET fast_uuid.allowed_sources = 'getrandom' AS 'BEGIN RETURN uuidv7_fast(source); END';
+CREATE FUNCTION restricted_for_caller(source text) RETURNS uuid LANGUAGE plpgsql
+	SET fast_uuid.allowed_sources = 'getrandom' AS 'BEGIN RETURN uuidv7_fast(source); END';
+CREATE TABLE item (id uuid DEFAULT uuidv7_fast());
+GRANT INSERT ON item TO PUBLIC;
+});
+my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
+
+my $loading  = "SELECT uuidv7_fast_min('2000-01-01Z')";
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0';
+
+# The states of a session when it first generates: its name; what it does before;
+# and the query around a call.
+my $plain = sub { "SELECT $_[0]" };
+my @states = (
+	{ name => 'not loaded', before => '', query => $plain },
+	{ name => 'loaded', before => $loading, query => $plain },
+	{   name     => 'parallel',
+		before   => "$parallel; SET max_parallel_workers = 0",
+		query    => sub { "SELECT $_[0] FROM input WHERE n = 500" }
+	});
+
+# Ways to make settings in a session: what goes into the startup packet, and
+# statements for after.
+my %way = (
+	'option' => sub { my %s = @_; return ({ options => join ' ', map { "-c $_=$s{$_}" } sort keys %s }, '', '') },
+	'startup packet' => sub { my %s = @_; return ({%s}, '', '') },
+	'SET'            => sub { my %s = @_; return ({}, join('', map { "SET $_ = '$s{$_}';" } sort keys %s), '') },
+	'set_config'     =>
+	  sub { my %s = @_; return ({}, join('', map { "SELECT set_config('$_', '$s{$_}', false);" } sort keys %s), '') },
+	'SET LOCAL' => sub { my %s = @_; return ({}, join('', 'BEGIN;', map { "SET LOCAL $_ = '$s{$_}';" } sort keys %s), 'ROLLBACK') });
+my @ways = sort keys %way;
+
+# Ways by which the DBA says what holds; each returns how to take it back.
+my %dba = (
+	'file' => sub {
+		my ($name, $value) = @_;
+		my $file = $node->data_dir . '/dba.conf';
+		append_to_file($file, "$name = '$value'\n");
+		$node->restart;
+		return sub { unlink $file; $node->restart };
+	},
+	map {
+		my $object = $_;
+		( $object => sub {
+				my ($name, $value) = @_;
+				$node->safe_psql('postgres', "ALTER $object SET $name = '$value'");
+				return sub { $node->safe_psql('postgres', "ALTER $object RESET $name") };
+			})
+	} ('DATABASE postgres', 'ROLE attacker', 'ROLE attacker IN DATABASE postgres', 'ROLE ALL'));
+
+sub session
+{
+	my ($user, $packet) = @_;
+	return RawSession->connect($node, user => $user, database => 'postgres', %$packet);
+}
+
+# A session whose settings are made in one of the ways, in one of the states, and
+# what comes of a call in it.
+sub attempt
+{
+	my ($user, $way, $state, $call, %settings) = @_;
+	my ($packet, $before, $after) = $way{$way}->(%settings);
+	my $session = session($user, $packet);
+	$session->query($state->{before});
+	$session->query($before);
+	my $outcome = $session->outcome($state->{query}->($call));
+	$session->query($after);
+	return ($session, $outcome);
+}
+
+# What a value in a session came from: the sources that were asked.
+sub used
+{
+	my ($session) = @_;
+	return $session->query("SELECT string_agg(name, ' ') FROM fast_uuid_sources() WHERE refills > 0");
+}
+
+# Have the server read its file again, and wait until this session has.
+sub reload_in
+{
+	my ($session) = @_;
+	my $time = $session->query('SELECT pg_conf_load_time()');
+	$node->reload;
+	return if $session->{closed};    # the server has refused the connection
+	foreach (1 .. 1000 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if $session->query('SELECT pg_conf_load_time()') ne $time;
+	}
+	fail('the session reads the file again');
+	return;
+}
 
 # That the parallel state is what it says.
 my $in_parallel = $states[-1];
 my $honest = session('attacker', {});
 $honest->query($in_parallel->{before});
-like($honest->query('EXPLAIN ' . $in_parallel->{query}->('wrapped()')), qr/Gather/, 'the first call above a parallel plan');
+like($honest->query('EXPLAIN ' . $in_parallel->{query}->('wrapped(NULL)')), qr/Gather/, 'the first call above a parallel plan');
 $honest->quit;
 
 # --- Restricted sources: nobody gets a value from another one.
@@ -33,7 +142,7 @@ sub attack_allowlist
 	{
 		my $what = "allowlist from $where, $way";
 		my ($session, $outcome) = attempt(
-			'attacker', $way, $states[0], wrapped(''),
+			'attacker', $way, $states[0], 'wrapped(NULL)',
 			'fast_uuid.allowed_sources' => 'xorshift128+', 'fast_uuid.source' => 'xorshift128+');
 		unlike($outcome, qr/value/, "$what: no value ($outcome)");
 		foreach my $later ('RESET fast_uuid.allowed_sources', 'RESET ALL', 'DISCARD ALL', 'reload')
@@ -76,42 +185,39 @@ sub attack_function
 # --- Not preloaded, a text for a setting that protects others is an error, each time;
 # without it the library loads.
 
-foreach my $case ([ 'fast_uuid.allowed_sources', 'getrandom' ], [ 'fast_uuid.required_ordering', 'session' ])
-{
-	my ($name, $value) = @$case;
-	my $option = { options => "-c $name=$value" };
-	my $error  = "55000 fast_uuid must be loaded via \"shared_preload_libraries\" to set \"$name\"||"
-	  . 'Add fast_uuid to "shared_preload_libraries" and restart the server, or remove the setting and reconnect.';
-	my $refused = sub {
-		my ($how, $user, $packet, $set) = @_;
-		my $session = session($user, $packet);
-		$session->query($set);
-		foreach my $call (('INSERT INTO item DEFAULT VALUES', $loading, $user eq $superuser ? "LOAD 'fast_uuid'" : ()) x 2)
-		{
-			is($session->query($call) . $session->{error}, $error, "$name by $how: $call");
-		}
-		$session->query("RESET $name");
-		like($session->outcome('SELECT uuidv7_fast()'), $set eq '' ? qr/^55000/ : qr/^value ./, "$name by $how: after RESET");
-		$session->quit;
-	};
-	$refused->('SET',    $_, {},      "SET $name = '$value'") foreach 'attacker', $superuser;
-	$refused->('option', $_, $option, '') foreach 'attacker', $superuser;
-	$refused->('option, in capitals', 'attacker', { options => '-c ' . ucfirst($name) . "=$value" }, '');
-
-	is(session($superuser, { %$option, session_preload_libraries => 'fast_uuid' })->{error}, $error, "$name by option, session_preload_libraries");
-	foreach my $where (sort keys %dba)
+my ($name, $value) = ('fast_uuid.allowed_sources', 'getrandom');
+my $option = { options => "-c $name=$value" };
+my $error  = "55000 fast_uuid must be loaded via \"shared_preload_libraries\" to set \"$name\"||"
+  . 'Add fast_uuid to "shared_preload_libraries" and restart the server, or remove the setting and reconnect.';
+my $refused = sub {
+	my ($how, $user, $packet, $set) = @_;
+	my $session = session($user, $packet);
+	$session->query($set);
+	foreach my $call (('INSERT INTO item DEFAULT VALUES', $loading, $user eq $superuser ? "LOAD 'fast_uuid'" : ()) x 2)
 	{
-		my $undo = $dba{$where}->($name, $value);
-		$refused->($where, $_, {}, '') foreach 'attacker', $where =~ /attacker/ ? () : $superuser;
-		$undo->();
+		is($session->query($call) . $session->{error}, $error, "$name by $how: $call");
 	}
+	$session->query("RESET $name");
+	like($session->outcome('SELECT uuidv7_fast()'), $set eq '' ? qr/^55000/ : qr/^value ./, "$name by $how: after RESET");
+	$session->quit;
+};
+$refused->('SET',    $_, {},      "SET $name = '$value'") foreach 'attacker', $superuser;
+$refused->('option', $_, $option, '') foreach 'attacker', $superuser;
+$refused->('option, in capitals', 'attacker', { options => '-c ' . ucfirst($name) . "=$value" }, '');
+
+is(session($superuser, { %$option, session_preload_libraries => 'fast_uuid' })->{error}, $error, "$name by option, session_preload_libraries");
+foreach my $where (sort keys %dba)
+{
+	my $undo = $dba{$where}->($name, $value);
+	$refused->($where, $_, {}, '') foreach 'attacker', $where =~ /attacker/ ? () : $superuser;
+	$undo->();
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM item'), '0', 'no value by the column\'s default');
 
 # A worker has its leader's settings, not one that was made meanwhile.
 my $session = session('attacker', {});
 $session->query($_) foreach 'SELECT uuidv7_fast()', $parallel, 'SET parallel_leader_participation = off';
-my $undo = $dba{'ROLE attacker'}->('fast_uuid.required_ordering', 'session');
+my $undo = $dba{'ROLE attacker'}->($name, $value);
 like($session->outcome('SELECT uuidv7_fast() FROM input WHERE n = 500'), qr/value/, 'a new worker of a loaded session starts');
 $session->quit;
 $undo->();
@@ -134,7 +240,7 @@ foreach my $way (@ways)
 	foreach my $state (@states)
 	{
 		my $what = "source = 'urandom', $way, $state->{name}";
-		my ($session, $outcome) = attempt('attacker', $way, $state, wrapped(''), 'fast_uuid.source' => 'urandom');
+		my ($session, $outcome) = attempt('attacker', $way, $state, 'wrapped(NULL)', 'fast_uuid.source' => 'urandom');
 		like($outcome, qr/value/, "$what: the call is answered");
 		is(used($session), 'urandom', "$what: from nowhere else");
 		is(join('', @{ $session->{notices} }), '', "$what: no warning");
@@ -145,7 +251,7 @@ foreach my $way (@ways)
 # A session that has the library keeps what it has when it reads a wrong file.
 $session = session('attacker', {});
 like($session->outcome('SELECT uuidv7_fast()'), qr/value/, 'a session has a source');
-foreach my $setting ('source', 'allowed_sources', 'ordering', 'required_ordering')
+foreach my $setting ('source', 'allowed_sources')
 {
 	my $before = $session->query("SHOW fast_uuid.$setting");
 	append_to_file($node->data_dir . '/dba.conf', "fast_uuid.$setting = 'typo'\n");
@@ -169,7 +275,7 @@ foreach my $way (@ways)
 {
 	foreach my $state (@states)
 	{
-		my $call = sprintf $seeded, wrapped('xorshift128+');
+		my $call = sprintf $seeded, "wrapped('xorshift128+')";
 		my ($session, $outcome) = attempt($superuser, $way, $state, $call, 'fast_uuid.seed' => '42');
 		my $what = "seed, superuser, $way, $state->{name}";
 		if ($way eq 'option' || $way eq 'startup packet')
@@ -195,7 +301,7 @@ foreach my $where (sort keys %dba)
 	{
 		my $session = session('attacker', {});
 		$session->query($state->{before});
-		my $outcome = $session->outcome($state->{query}->(sprintf $seeded, wrapped('xorshift128+')));
+		my $outcome = $session->outcome($state->{query}->(sprintf $seeded, "wrapped('xorshift128+')"));
 		like($outcome, qr/^value [0-9a-f]{12}$/, "seed from $where, $state->{name}: a value");
 		isnt($outcome, "value $first", "seed from $where, $state->{name}: not the seed's");
 		$session->quit;
@@ -217,9 +323,9 @@ foreach my $where (sort keys %dba)
 attack_function();
 
 # A source that is not allowed is a wish like any other.
-my ($wish, $refused) =
-  attempt($superuser, 'SET', $states[0], wrapped(''), 'fast_uuid.source' => 'xorshift128+', 'fast_uuid.allowed_sources' => 'getrandom');
-is($refused, '42501', "source = 'xorshift128+', not allowed: the call is refused");
+my ($wish, $outcome) =
+  attempt($superuser, 'SET', $states[0], 'wrapped(NULL)', 'fast_uuid.source' => 'xorshift128+', 'fast_uuid.allowed_sources' => 'getrandom');
+is($outcome, '42501', "source = 'xorshift128+', not allowed: the call is refused");
 $wish->quit;
 
 # The other side: who was given the privilege restricts, and opens, by option.
