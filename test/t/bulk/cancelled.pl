@@ -4,32 +4,27 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use FeedWriters;
 use RawSession;
 use Watchdog;
 
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
 my $prepared = 300;
-my $node     = PostgreSQL::Test::Cluster->new('cancel');
-$node->init;
-$node->append_conf('postgresql.conf', qq{
-shared_preload_libraries = 'fast_uuid'
+my $node     = start_feed('cancel', qq{
 max_prepared_transactions = $prepared
 jit = off
 # An array that is generated without a buffer takes minutes.
 fast_uuid.source = 'urandom'
 fast_uuid.buffer_size = 0
 });
-$node->start;
-$node->safe_psql('postgres', q{
-CREATE EXTENSION fast_uuid;
+$node->safe_psql('postgres', qq{
 CREATE TABLE made (id uuid DEFAULT uuidv7_fast(), n bigint);
-});
+CREATE TABLE fed (id uuid DEFAULT uuidv7_feed_id(), n bigint);
+${\ guard('fed')}});
 my $many = 60_000_000;
 my %statements = (
 	'an array'             => "SELECT cardinality(uuidv7_fast_array($many))",
@@ -38,25 +33,24 @@ my %statements = (
 	'an insert of a set'   => 'INSERT INTO made (id) SELECT uuidv7_fast_set(1000000000000)',
 	'an insert of an array' => "INSERT INTO made (id) SELECT unnest(uuidv7_fast_array($many))",
 	'an insert by default' => 'INSERT INTO made (n) SELECT generate_series(1, 1000000000000)',
+	'an insert into a feed' => 'INSERT INTO fed (n) SELECT generate_series(1, 1000000000000)',
+	'positions'            => 'SELECT count(uuidv7_feed_position()) FROM generate_series(1, 1000000000000)',
 	'a cursor'             => 'BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000000000000); MOVE ALL FROM c',
 	'a benchmark'          => 'SELECT count(*) FROM fast_uuid_benchmark(10000)');
-foreach my $ordering ('session', 'instance')
-{
-	my $session = RawSession->start($node, "SET fast_uuid.ordering = '$ordering'", 'SET fast_uuid.vdso = off');
-	check_cancel($node, "$ordering, $_", $session, $statements{$_}) foreach sort keys %statements;
+my $session = RawSession->start($node, 'SET fast_uuid.vdso = off');
+check_cancel($node, $_, $session, $statements{$_}) foreach sort keys %statements;
 
-	# The benchmark measures with the vDSO first.
-	is($session->query('SHOW fast_uuid.vdso'), 'off', "$ordering: a benchmark that was cancelled leaves the settings as they were");
-	$session->quit;
-}
+# The benchmark measures with the vDSO first.
+is($session->query('SHOW fast_uuid.vdso'), 'off', 'a benchmark that was cancelled leaves the settings as they were');
+$session->quit;
 
 # The watermark among many prepared transactions.
-$node->safe_psql('postgres', join ';', "SET fast_uuid.ordering = 'instance'",
-	map { ('BEGIN', "INSERT INTO made (n) VALUES ($_)", "PREPARE TRANSACTION 'p $_'") } 1 .. $prepared);
-my $session = RawSession->start($node);
-my $held = within($node, 'the watermark', sub { $session->query('SELECT uuidv7_fast_watermark()') });
-check_cancel($node, 'the watermark', $session, 'SELECT count(uuidv7_fast_watermark()) FROM generate_series(1, 1000000000)');
-is($session->query('SELECT uuidv7_fast_watermark()'), $held, 'the prepared transactions hold the watermark back');
+$node->safe_psql('postgres', join ';',
+	map { ('BEGIN', "INSERT INTO fed (n) VALUES ($_)", "PREPARE TRANSACTION 'p $_'") } 1 .. $prepared);
+$session = RawSession->start($node);
+my $held = within($node, 'the watermark', sub { $session->query('SELECT uuidv7_feed_watermark()') });
+check_cancel($node, 'the watermark', $session, 'SELECT count(uuidv7_feed_watermark()) FROM generate_series(1, 1000000000)');
+is($session->query('SELECT uuidv7_feed_watermark()'), $held, 'the prepared transactions hold the watermark back');
 $session->quit;
 
 # The session ends, in the middle of an array; then the server.

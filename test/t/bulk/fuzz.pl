@@ -20,9 +20,7 @@ my $batch = 12_500;                         # calls of one session
 my $array_max = 67_108_862;
 
 my @sources  = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
-my @settings = qw(source allowed_sources ordering required_ordering buffer_size vdso seed max_clock_lead);
-
-my $durable;                               # whether the server has that order
+my @settings = qw(source allowed_sources buffer_size vdso seed max_clock_lead);
 
 sub pick { return $_[ rand @_ ] }
 sub digits { return join '', map { int rand 10 } 1 .. $_[0] }
@@ -123,7 +121,6 @@ sub setting_value
 	  ? join(pick(',', ', '), @sources[0, map { 1 + int rand 3 } 1 .. 3])
 	  : join(pick(',', ', ', ' ', ',,'), map { pick('', '"') . nearly(pick(@sources)) . pick('', '"') } 1 .. 1 + int rand 4)
 	  if $name eq 'allowed_sources';
-	return nearly(pick('session', 'instance', $durable ? 'durable' : ())) if $name =~ /ordering$/;
 	return nearly(pick('on', 'off', 'true', 'false', 'yes', 'no', '0', '1')) if $name eq 'vdso';
 	return pick('', digits(1 + int rand 21), '18446744073709551615', '18446744073709551616', '0xffffffffffffffff',
 		'0x10000000000000000', '0x', '-1', '+1', ' 1', '0X0' . digits(int rand 17), '0x' . '0' x 20 . 'aF', '1e3', nearly('0x1f'))
@@ -133,6 +130,8 @@ sub setting_value
 
 my @kinds = (
 	(map { [ 'now',   sub { (undef,         source(@_)) } ] } 1 .. 6),
+	(map { [ 'feed',  sub { (undef,         source(@_)) } ] } 1 .. 6),
+	[ 'position', sub { (undef, undef) } ],
 	(map { [ 'shift', sub { (interval(@_),  source(@_)) } ] } 1 .. 6),
 	(map { [ 'at',    sub { (timestamp(@_), source(@_)) } ] } 1 .. 6),
 	(map { [ 'array', sub { (count(),       source(@_)) } ] } 1 .. 3),
@@ -143,7 +142,7 @@ my @kinds = (
 	(map { [ 'setting', sub { my $name = pick(@settings); (setting_value($name, @_), "fast_uuid.$name") } ] } 1 .. 6),
 	[ 'setting', sub { (garbage(@_), 'fast_uuid.' . garbage(@_)) } ],
 	[ 'sources', sub { (undef, undef) } ], [ 'stats', sub { (undef, undef) } ],
-	[ 'reset', sub { (undef, undef) } ]);
+	[ 'reset', sub { (undef, undef) } ], [ 'feed_reset', sub { (undef, undef) } ]);
 
 # A line for COPY: number, kind, argument, and source, flag or name.
 sub call
@@ -158,7 +157,6 @@ my $node = PostgreSQL::Test::Cluster->new('fuzz');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\ntimezone = 'UTC'\nlog_statement = none");
 $node->start;
-$durable = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 my $postmaster = slurp_file($node->data_dir . '/postmaster.pid');
 $node->safe_psql('postgres', 'CREATE ROLE plain');
 
@@ -214,7 +212,8 @@ SKIP:
 	my %expected = (
 		now => '22023 42501 value', shift => '22004 22008 22023 42501 value', at => '22004 22008 22023 42501 value',
 		array => '22004 22023 42501 value', set => '22004 22023 42501 value', min => '22008 value', max => '22008 value',
-		timestamp => 'value', setting => '22023 42501 42602 value', sources => 'value', stats => 'value', reset => '25001 42501');
+		timestamp => 'value', setting => '22023 42501 42602 value', sources => 'value', stats => 'value',
+		feed => '22023 42501 value', position => 'value', reset => '42501 value', feed_reset => '25001 42501');
 	my @missing = grep { !$reached{$_} } map { my $kind = $_; map { "$kind $_" } split / /, $expected{$kind} } sort keys %expected;
 	is("@missing", '', 'every kind of call met every answer');
 }

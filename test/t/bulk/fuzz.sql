@@ -18,8 +18,6 @@ CREATE FUNCTION allowed() RETURNS text[] LANGUAGE sql AS $$
 -- Are all settings what they can be?
 CREATE FUNCTION settings_are_sound() RETURNS boolean LANGUAGE sql AS $$
   SELECT current_setting('fast_uuid.source') IN ('openssl', 'getrandom', 'urandom', 'xorshift128+')
-     AND current_setting('fast_uuid.ordering') IN ('session', 'instance', 'durable')
-     AND current_setting('fast_uuid.required_ordering') IN ('session', 'instance', 'durable')
      AND current_setting('fast_uuid.vdso') IN ('on', 'off')
      AND pg_size_bytes(regexp_replace(current_setting('fast_uuid.buffer_size'), '([0-9])B', '\1 bytes')) BETWEEN 0 AND 65536
      AND current_setting('fast_uuid.max_clock_lead') ~ '^(-1|0|[1-9][0-9]*(ms|s|min|h|d))$'
@@ -30,6 +28,8 @@ CREATE FUNCTION settings_are_sound() RETURNS boolean LANGUAGE sql AS $$
 CREATE TABLE kind (kind text PRIMARY KEY, call text, errors text[]);
 INSERT INTO kind VALUES
   ('now', 'ARRAY[uuidv7_fast(%2$s)]', '{42501}'),
+  ('feed', 'ARRAY[uuidv7_feed_id(%2$s)]', '{42501}'),
+  ('position', 'ARRAY[uuidv7_feed_position()]', '{}'),
   ('shift', 'ARRAY[uuidv7_fast(%1$L::interval, %2$s)]', '{22004,42501}'),
   ('at', 'ARRAY[uuidv7_fast_at(%1$L, %2$s)]', '{22004,42501}'),
   ('array', 'uuidv7_fast_array(%1$L, %2$s)', '{22004,42501}'),
@@ -40,7 +40,8 @@ INSERT INTO kind VALUES
   ('setting', 'ARRAY[set_config(%2$s, %1$L, false)]', '{42501,42602,42704}'),
   ('sources', 'ARRAY(SELECT name FROM fast_uuid_sources() WHERE allowed = (name = ANY (allowed())) AND bytes BETWEEN 8 * refills AND 65536 * refills)', '{}'),
   ('stats', 'ARRAY(SELECT name FROM fast_uuid_stats())', '{}'),
-  ('reset', 'ARRAY[fast_uuid_reset_ordering()::text]', '{25001,42501}');
+  ('reset', 'ARRAY[fast_uuid_reset_ordering()::text]', '{42501}'),
+  ('feed_reset', 'ARRAY[uuidv7_feed_reset()::text]', '{25001,42501}');
 GRANT SELECT ON kind TO plain;
 
 CREATE FUNCTION judge(first integer, last integer) RETURNS void LANGUAGE plpgsql AS $$
@@ -48,6 +49,7 @@ DECLARE
   of_types text[] := '{22P02,22003,22007,22008,22009,22015,22023}';
   c record;
   latest uuid;                  -- in the session's order
+  latest_ns bigint := 0;        -- in the feed's
   began timestamptz;
   got text[];
   answer text;
@@ -71,12 +73,15 @@ BEGIN
     ELSIF c.kind = 'setting' THEN
       sound := settings_are_sound();
     ELSIF c.kind IN ('sources', 'stats') THEN
-      sound := cardinality(got) = CASE c.kind WHEN 'stats' THEN 3 ELSE 4 END;
+      sound := cardinality(got) = CASE c.kind WHEN 'stats' THEN 2 ELSE 4 END;
     ELSIF c.kind = 'timestamp' THEN
       sound := got[1] IS NULL OR got[1]::timestamptz >= '1970-01-01 00:00:00+00';
-    ELSIF c.kind = 'reset' THEN
+    ELSIF c.kind IN ('reset', 'feed_reset') THEN
       sound := true;
-      latest := NULL;
+      latest := CASE c.kind WHEN 'feed_reset' THEN latest END;
+    ELSIF c.kind = 'position' THEN
+      sound := got[1]::bigint > latest_ns;
+      latest_ns := got[1];
     ELSIF c.kind IN ('min', 'max') THEN
       sound := uuidv7_fast_timestamp(got[1]::uuid) IS NOT DISTINCT FROM date_trunc('milliseconds', c.argument::timestamptz);
     ELSE
@@ -86,9 +91,13 @@ BEGIN
                  WHEN c.kind = 'shift' THEN true
                  WHEN c.kind = 'at' THEN uuidv7_fast_timestamp(id, true) = c.argument::timestamptz
                  ELSE id > before AND uuidv7_fast_timestamp(id) BETWEEN began AND clock_timestamp() END), true)
-        FROM (SELECT id, lag(id, 1, coalesce(latest, uuidv7_fast_min('epoch'))) OVER (ORDER BY place) AS before
+        FROM (SELECT id, lag(id, 1, coalesce(CASE WHEN c.kind <> 'feed' THEN latest END, uuidv7_fast_min('epoch'))) OVER (ORDER BY place) AS before
                 FROM unnest(got::uuid[]) WITH ORDINALITY AS made (id, place)) AS made
         INTO sound;
+      IF c.kind = 'feed' THEN
+        sound := sound AND uuidv7_fast_ns(got[1]::uuid) > latest_ns;
+        latest_ns := uuidv7_fast_ns(got[1]::uuid);
+      END IF;
       IF c.kind NOT IN ('shift', 'at') THEN
         latest := coalesce(got[cardinality(got)]::uuid, latest);
       END IF;

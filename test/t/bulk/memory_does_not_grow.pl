@@ -4,18 +4,16 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use lib 'test/perl';
+use FeedWriters;
+
 plan skip_all => 'needs /proc' unless -r "/proc/$$/status";
 
-my $node = PostgreSQL::Test::Cluster->new('memory');
-$node->init;
 # The just-in-time compiler's own memory is not what is measured.
-$node->append_conf('postgresql.conf', 'jit = off');
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+my $node = start_feed('memory', 'jit = off');
 
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 my $pid     = $session->query_safe('SELECT pg_backend_pid()');
@@ -34,6 +32,7 @@ my @sources = ('openssl', 'getrandom', 'urandom', 'xorshift128+');
 my $loop    = 'DO $$ BEGIN FOR i IN 1..%d LOOP %s END LOOP; END $$';
 my %work    = (
 	'values' => sub { sprintf 'SELECT count(uuidv7_fast()) FROM (SELECT generate_series(1, %d)) AS numbers', $_[0] * 50_000 },
+	'feed ids' => sub { sprintf 'SELECT count(uuidv7_feed_id()), count(uuidv7_feed_position()) FROM (SELECT generate_series(1, %d)) AS numbers', $_[0] * 20_000 },
 	'a set'  => sub { sprintf 'SELECT count(id) FROM (SELECT uuidv7_fast_set(%d) AS id) AS made', $_[0] * 50_000 },
 	'errors' => sub {
 		sprintf $loop, $_[0] * 200,

@@ -1,7 +1,7 @@
-# Durable order under fire: sessions generate in every way, each keeps what its
+# The feed's order under fire: sessions generate in every way, each keeps what its
 # client has received, and in the middle of it the server is killed, stopped at once
-# or shut down, and begins again with another clock.  No UUID of a later incarnation is
-# smaller than one that any client received before, or that is in a row.
+# or shut down, and begins again with another clock.  No feed id or position of a later
+# incarnation is smaller than one that any client received before, or that is in a row.
 #
 #   FAST_UUID_DURABLE_CYCLES=200   that many incarnations instead of 6
 #   TEST_SEED=N                    the same steps of the clock again
@@ -10,12 +10,12 @@ use strict;
 use warnings;
 
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
 use lib 'test/perl';
+use DurableNode;
 use FakeClock;
 use RandomSeed;
 
@@ -23,45 +23,27 @@ require_fake_clock();
 
 my $cycles = $ENV{FAST_UUID_DURABLE_CYCLES} // 6;
 
-my $node = PostgreSQL::Test::Cluster->new('fire');
-$node->init;
-start_with_fake_clock($node);
-if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
-{
-	$node->stop;
-	plan skip_all => 'durable order requires PostgreSQL 17';
-}
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION fast_uuid;
-CREATE ROLE nobody LOGIN;
-CREATE TABLE made (id uuid);
-});
+new_durable_node();
+$node->safe_psql('postgres', 'CREATE ROLE nobody LOGIN; CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id(), position bigint DEFAULT uuidv7_feed_position())');
 
 # Sessions: a statement, as often as an incarnation may last; what comes before.
 my %sessions = (
-	'single'      => [ 'SELECT uuidv7_fast()', 'SET default_transaction_read_only = on; SET ROLE nobody' ],
-	'arrays'      => [ 'SELECT unnest(uuidv7_fast_array(300))' ],
-	'sets'        => [ 'SELECT uuidv7_fast_set(300)' ],
-	'committed'   => [ 'INSERT INTO made SELECT uuidv7_fast() RETURNING id' ],
-	'uncommitted' => [ 'INSERT INTO made SELECT uuidv7_fast_set(3) RETURNING id', 'BEGIN' ]);
+	'single'      => [ 'SELECT uuidv7_feed_id()', 'SET default_transaction_read_only = on; SET ROLE nobody' ],
+	'positions'   => [ 'SELECT uuidv7_feed_position()' ],
+	'many'        => [ 'SELECT uuidv7_feed_id() FROM generate_series(1, 300)' ],
+	'committed'   => [ 'INSERT INTO made DEFAULT VALUES RETURNING id' ],
+	'uncommitted' => [ 'INSERT INTO made SELECT FROM generate_series(1, 3) RETURNING position', 'BEGIN' ]);
 my $directory = PostgreSQL::Test::Utils::tempdir();
 foreach my $name (keys %sessions)
 {
 	my ($statement, $before) = @{ $sessions{$name} };
-	append_to_file("$directory/$name.sql", "SET fast_uuid.ordering = 'durable';\n" . ($before // 'SELECT') . ";\n" . "$statement;\n" x 50_000);
+	append_to_file("$directory/$name.sql", ($before // 'SELECT') . ";\n" . "$statement;\n" x 50_000);
 }
 
-my $greatest = $node->safe_psql('postgres', "SET fast_uuid.ordering = 'durable'; SELECT uuidv7_fast()");
+my ($greatest) = ids($generate);
 $node->stop;
 
-sub seconds_of
-{
-	my ($id) = @_;
-	return hex($id =~ s/^(.{8})-(.{4}).*/$1$2/r) / 1000;
-}
-
-# Step the clock, from the greatest time that it or a UUID had.
+# Step the clock, from the greatest time that it or a value had.
 my $latest;
 
 sub step_clock
@@ -72,25 +54,25 @@ sub step_clock
 	return $step;
 }
 
-# The smallest and the greatest UUID of a session, how many, and how many are not
+# The smallest and the greatest value of a session, how many, and how many are not
 # greater than the one before.
 sub received
 {
 	my ($name) = @_;
-	my ($smallest, $largest, $count, $violations, $previous) = (undef, '', 0, 0, '');
+	my ($smallest, $largest, $count, $violations, $previous) = (undef, 0, 0, 0, 0);
 	open(my $file, '<', "$directory/$name.out") or die "could not open: $!";
-	while (my $id = <$file>)
+	while (my $value = <$file>)
 	{
 		# A line that the server's end cut off was not received.
-		next unless $id =~ /^[0-9a-f]{8}-.{27}\n/;
-		$violations++ if $id le $previous;
-		$previous = $id;
-		$smallest = $id if !defined $smallest || $id lt $smallest;
-		$largest  = $id if $id gt $largest;
+		next unless $value =~ /^(?:[0-9a-f]{8}-.{27}|\d{19})\n/;
+		my ($ns) = nanoseconds($value);
+		$violations++ if $ns <= $previous;
+		$previous = $ns;
+		$smallest = $ns if !defined $smallest || $ns < $smallest;
+		$largest  = $ns if $ns > $largest;
 		$count++;
 	}
 	close $file;
-	chomp($smallest, $largest);
 	return ($smallest, $largest, $count, $violations);
 }
 
@@ -103,13 +85,13 @@ foreach my $cycle (1 .. $cycles)
 
 	# The last incarnation ends so that nothing of the server's stays.
 	my $way = ('fast', 'immediate', 'SIGKILL')[ ($cycles - $cycle) % 3 ];
-	$latest = seconds_of($greatest);
+	$latest = $greatest / 1e9;
 	my $step = step_clock();
 	begin_incarnation($node);
 
-	# A row counts although its client may not have received the UUID any more.
-	my $row = $node->safe_psql('postgres', 'SELECT id FROM made ORDER BY id DESC LIMIT 1; TRUNCATE made');
-	$greatest = $row if $row gt $greatest;
+	# A row counts although its client may not have received it any more.
+	my ($row) = reverse nanoseconds($node->safe_psql('postgres', 'SELECT max(id::text) FROM made; SELECT max(position) FROM made; TRUNCATE made'));
+	$greatest = $row if ($row // 0) > $greatest;
 	my @running = map {
 		IPC::Run::start(
 			[ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', "$directory/$_.sql" ],
@@ -134,16 +116,16 @@ foreach my $cycle (1 .. $cycles)
 	foreach my $name (keys %sessions)
 	{
 		my @received = received($name);
-		$smallest = $received[0] if !defined $smallest || $received[0] lt $smallest;
-		$largest  = $received[1] if $received[1] gt $largest;
+		$smallest = $received[0] if !defined $smallest || $received[0] < $smallest;
+		$largest  = $received[1] if $received[1] > $largest;
 		$count += $received[2];
 		$violations += $received[3];
 	}
-	ok($smallest gt $greatest && !$violations, sprintf('%d, clock stepped by %+.3f s, %d UUIDs until %s', $cycle, $step, $count, $way))
+	ok($smallest > $greatest && !$violations, sprintf('%d, clock stepped by %+.3f s, %d values until %s', $cycle, $step, $count, $way))
 	  or diag("received before: $greatest, then: $smallest; in sessions out of order: $violations");
 	$greatest = $largest;
 	$total += $count;
 }
-diag(sprintf('%d incarnations, %d UUIDs, %.1f s per incarnation', $cycles, $total, (time() - $began) / $cycles));
+diag(sprintf('%d incarnations, %d values, %.1f s per incarnation', $cycles, $total, (time() - $began) / $cycles));
 
 done_testing();

@@ -1,4 +1,4 @@
-# Durable order on a standby that is promoted while the primary's sessions write, and
+# The feed's order on a standby that is promoted while the primary's sessions write, and
 # on the one behind it.
 
 use strict;
@@ -15,10 +15,10 @@ use FakeClock;
 
 require_fake_clock();
 
-new_durable_node() or plan(skip_all => 'durable order requires PostgreSQL 17 or later');
-$node->safe_psql('postgres', 'CREATE TABLE made (n bigserial, id uuid)');
+new_durable_node();
+$node->safe_psql('postgres', 'CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id())');
 next_incarnation('fast', 3600);
-exceed('the primary', ids('SELECT uuidv7_fast()'));
+exceed('the primary', ids($generate));
 
 # A standby of a primary whose sessions write until it is promoted, and after;
 # and behind that another one.  Each has a clock that is an hour behind.
@@ -38,15 +38,13 @@ sub write_rows
 	my ($on) = @_;
 	return IPC::Run::start(
 		[
-			'psql', '-XqAt', '-d', $on->connstr('postgres'), '-c', $durable,
-			'-c', q{
+			'psql', '-XqAt', '-d', $on->connstr('postgres'), '-c', q{
 DO $$
 BEGIN
   FOR i IN 1..1000000 LOOP
-    INSERT INTO made (id) VALUES (uuidv7_fast());
+    INSERT INTO made DEFAULT VALUES;
     COMMIT;
-    INSERT INTO made (id) SELECT unnest(uuidv7_fast_array(10));
-    INSERT INTO made (id) SELECT uuidv7_fast_set(10);
+    INSERT INTO made SELECT FROM generate_series(1, 20);
     COMMIT;
     EXIT WHEN i % 10 = 0 AND EXISTS (SELECT FROM enough);
   END LOOP;
@@ -55,19 +53,22 @@ END $$}
 		'<', '/dev/null', '>&', \my $output, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 }
 
-sub greatest_row
+# Returns whether its time is ahead of the clock.
+sub note_greatest_row
 {
-	return $node->safe_psql('postgres', 'SELECT id FROM made ORDER BY id DESC LIMIT 1');
+	my ($ns, $ahead) = split /\|/, $node->safe_psql('postgres', 'SELECT uuidv7_fast_ns(id), id > uuidv7_fast_max(now()) FROM made ORDER BY id DESC LIMIT 1');
+	$greatest{postgres} = $ns;
+	return $ahead;
 }
 
 sub wait_for_rows
 {
 	my ($on, $after) = @_;
-	$on->poll_query_until('postgres', "SELECT count(*) > 1000 FROM made WHERE id > '$after'") or BAIL_OUT('no rows');
+	$on->poll_query_until('postgres', "SELECT count(*) > 1000 FROM made WHERE uuidv7_fast_ns(id) > $after") or BAIL_OUT('no rows');
 	return;
 }
 
-my $recovery = qr/ERROR:  (?:55000: )?cannot use ordering "durable" during recovery\n.*DETAIL:  A standby cannot write the upper bound of ordering "durable"\.\n.*HINT:  Generate UUIDs on the primary/s;
+my $recovery = qr/ERROR:  (?:55000: )?cannot use the order of feed ids during recovery\n.*DETAIL:  A standby cannot write the upper bound\.\n.*HINT:  Use it on the primary/s;
 my $primary = $node;
 $node->safe_psql('postgres', 'CREATE TABLE enough ()');
 $node->safe_psql('postgres', 'CREATE DATABASE unlogged');
@@ -77,23 +78,22 @@ wait_for_rows($cascaded, $greatest{postgres});
 {
 	local $node = $standby;
 	refused("SELECT $_", $recovery, "on a standby, $_")
-	  foreach 'uuidv7_fast()', "uuidv7_fast('getrandom')", "uuidv7_fast(interval '0')", 'uuidv7_fast_array(3)', 'uuidv7_fast_set(3)',
-	  'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()';
+	  foreach 'uuidv7_feed_id()', "uuidv7_feed_id('getrandom')", 'uuidv7_feed_position()', 'uuidv7_feed_observe(uuidv7_fast_min(now()))',
+	  'uuidv7_feed_position_observe(1)', 'uuidv7_feed_reset()';
 	is(stats('upper_bound IS NOT NULL'), 't', 'on a standby: the upper bound is shown');
 	{
 		local $database = 'unlogged';
 		is(stats('upper_bound IS NULL'), 't', 'on a standby, an unlogged sequence: it has no upper bound there');
 	}
 	my $session = session();
-	is($session->query('SELECT uuidv7_fast()'), '', 'on a standby, a session that stays: no UUID');
+	is($session->query('SELECT uuidv7_feed_id()'), '', 'on a standby, a session that stays: no UUID');
 	like($session->{stderr}, $recovery, 'on a standby, a session that stays: the error');
 	$session->{stderr} = '';
 
 	$standby->promote;
-	$greatest{postgres} = greatest_row();
-	cmp_ok($greatest{postgres}, 'gt', $node->safe_psql('postgres', 'SELECT uuidv7_fast_max(now())'), 'promoted: rows came whose time is ahead of the clock');
-	exceed('promoted, the session that stayed', $session->query_safe('SELECT uuidv7_fast()'));
-	exceed('promoted', ids('SELECT uuidv7_fast_set(1000)'));
+	is(note_greatest_row(), 't', 'promoted: rows came whose time is ahead of the clock');
+	exceed('promoted, the session that stayed', $session->query_safe($generate));
+	exceed('promoted', ids('SELECT uuidv7_feed_id() FROM generate_series(1, 1000)'));
 	$session->quit;
 
 	# And at once the next one.
@@ -103,13 +103,12 @@ wait_for_rows($cascaded, $greatest{postgres});
 }
 {
 	local $node = $cascaded;
-	refused('SELECT uuidv7_fast()', $recovery, 'on a cascaded standby');
+	refused('SELECT uuidv7_feed_id()', $recovery, 'on a cascaded standby');
 	$cascaded->promote;
-	$greatest{postgres} = greatest_row();
-	cmp_ok($greatest{postgres}, 'gt', $node->safe_psql('postgres', 'SELECT uuidv7_fast_max(now())'), 'promoted in turn: rows came whose time is ahead of the clock');
-	exceed('promoted in turn', ids('SELECT unnest(uuidv7_fast_array(1000))'));
+	is(note_greatest_row(), 't', 'promoted in turn: rows came whose time is ahead of the clock');
+	exceed('promoted in turn', ids('SELECT uuidv7_feed_position() FROM generate_series(1, 1000)'));
 	next_incarnation('SIGKILL', 7200);
-	exceed('promoted in turn, in the next incarnation', ids('SELECT uuidv7_fast()'));
+	exceed('promoted in turn, in the next incarnation', ids($generate));
 	$cascaded->stop;
 }
 $primary->safe_psql('postgres', 'INSERT INTO enough DEFAULT VALUES');

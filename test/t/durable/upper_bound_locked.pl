@@ -1,33 +1,25 @@
-# Durable order while somebody else has the upper bound's sequence locked: who can do
+# Feed ids while somebody else has the upper bound's sequence locked: who can do
 # without moving the upper bound does not wait; who cannot waits, can be cancelled, and finds
 # the sequence again, or gone.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use FeedWriters;
 use KnownClock;
 use RawSession;
 use Watchdog;
 
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
-my $node = PostgreSQL::Test::Cluster->new('locked');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\nfast_uuid.ordering = 'durable'\n");
+my $node  = new_feed_node('locked', '');
 my $clock = KnownClock->new($node);
 my $now   = 1_800_000_000_000_000_000;
 $clock->put($now);
-if ($node->safe_psql('postgres', 'SHOW server_version_num') < 170000)
-{
-	$node->stop;
-	plan skip_all => 'durable order requires PostgreSQL 17';
-}
-my $call = 'SELECT uuidv7_fast()';
+my $call = 'SELECT uuidv7_feed_id()';
 
 sub wait_until_locked_out
 {
@@ -39,7 +31,7 @@ sub wait_until_locked_out
 foreach my $case (
 	[ 'it is altered', 'ALTER SEQUENCE fast_uuid_upper_bound CACHE 1', 'COMMIT', '' ],
 	[ 'it is dropped, which is rolled back', 'DROP EXTENSION fast_uuid', 'ROLLBACK', '' ],
-	[ 'it is dropped', 'DROP EXTENSION fast_uuid', 'COMMIT', qr/^55000 ordering "durable" requires sequence/ ])
+	[ 'it is dropped', 'DROP EXTENSION fast_uuid', 'COMMIT', qr/^55000 feed ids require sequence/ ])
 {
 	my ($name, $lock, $end, $error) = @$case;
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid');
@@ -77,7 +69,7 @@ foreach my $case (
 	}
 	$_->quit foreach $owner, $writer;
 }
-is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
+is($node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid; SELECT uuidv7_feed_id() IS NOT NULL'), 't', 'the server goes on');
 
 # A reset that waits for it.  What the resetting session knows of the upper bound afterwards
 # is of the sequence: it learns when that is altered again.
@@ -88,24 +80,24 @@ foreach my $lock ('ALTER SEQUENCE fast_uuid_upper_bound CACHE 1', 'DROP EXTENSIO
 	$resetting->query_safe($call);
 	$owner->query_safe('BEGIN');
 	$owner->query_safe($lock);
-	$resetting->send('SELECT fast_uuid_reset_ordering()');
+	$resetting->send('SELECT uuidv7_feed_reset()');
 	wait_until_locked_out($pid);
 	$owner->query_safe('COMMIT');
 	within($node, "a reset after $lock", sub { $resetting->receive });
 	if ($lock =~ /DROP/)
 	{
-		like($resetting->{error}, qr/^55000 ordering "durable" requires sequence/, 'it is dropped: a reset finds that');
+		like($resetting->{error}, qr/^55000 feed ids require sequence/, 'it is dropped: a reset finds that');
 	}
 	else
 	{
 		is($resetting->{error}, '', 'it is altered: a reset goes on');
 		$owner->query_safe('ALTER SEQUENCE fast_uuid_upper_bound RESTART');
 		$resetting->query_safe($call);
-		is($owner->query_safe(q{SELECT upper_bound IS NOT NULL FROM fast_uuid_stats() WHERE name = 'durable'}),
+		is($owner->query_safe(q{SELECT upper_bound IS NOT NULL FROM fast_uuid_stats() WHERE name = 'feed'}),
 			't', 'it is altered: ... and the next UUID is below an upper bound');
 	}
 	$_->quit foreach $owner, $resetting;
-	is($node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid; SELECT uuidv7_fast() IS NOT NULL'), 't', 'the server goes on');
+	is($node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS fast_uuid; SELECT uuidv7_feed_id() IS NOT NULL'), 't', 'the server goes on');
 }
 
 # Dropped and made again more often than a backend can be told of by callbacks of its

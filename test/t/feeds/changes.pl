@@ -9,7 +9,6 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -37,7 +36,7 @@ CREATE TABLE moving_1 PARTITION OF moving FOR VALUES IN (1);/ or die;
 
 my ($publisher, $subscriber) = map {
 	my $settings = "max_connections = 60\ndeadlock_timeout = '20 ms'";
-	my $node = start_in_order($_, $settings, allows_streaming => 'logical');
+	my $node = start_feed($_, $settings, allows_streaming => 'logical');
 	$node->safe_psql('postgres', "$setup\n$moving");
 	$node;
 } qw(publisher subscriber);
@@ -145,7 +144,7 @@ sub reader
 		my $all = '';
 		while (1)
 		{
-			my $final = -e $stop && run_in($session, "SELECT NOT EXISTS (SELECT FROM $table WHERE version >= uuidv7_fast_watermark())") eq 't';
+			my $final = -e $stop && run_in($session, "SELECT NOT EXISTS (SELECT FROM $table WHERE version >= uuidv7_feed_watermark())") eq 't';
 			my $after = substr($last, 0, 36);
 			my $rows = run_in($session, "SELECT concat_ws(' ', version, key, $table) FROM (${\ ($statement =~ s/\$1/'$after'/r)}) AS read");
 			return $all if $rows eq '' && ($final || !-e $stop);
@@ -156,7 +155,7 @@ sub reader
 	};
 }
 
-my $naive = $read =~ s/ AND version < uuidv7_fast_watermark\(\)//r;
+my $naive = $read =~ s/ AND version < uuidv7_feed_watermark\(\)//r;
 my %followed = (
 	(map { ("$_ of the publisher" => [ $publisher, $_, $read ], "$_ of the subscriber" => [ $subscriber, $_, $read ]) } @tables),
 	'product, naively' => [ $publisher, 'product', $naive ]);
@@ -211,7 +210,7 @@ my $waits_for = sub {
 	$publisher->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'inserts' AND wait_event = '$_[0]')")
 	  or BAIL_OUT("the insertion does not wait for $_[0]");
 };
-my $before = run_in($deletes, 'SELECT uuidv7_fast()');
+my $before = run_in($deletes, 'SELECT uuidv7_feed_id()');
 run_in($deletes, 'SELECT pg_advisory_lock(1)');
 $inserts->send(q{INSERT INTO product (key, name) VALUES (7, 'held')});
 $waits_for->('advisory');
@@ -231,10 +230,10 @@ my ($updates, @holders) = map { connect_to($publisher, $_) } qw(updates first se
 my $delivered = sub { "SELECT count(*) FROM (${\ ($read =~ s/\$1/'$before'/r)}) AS read WHERE key = 8" };
 my $update_often = sub {
 	my @counts;
-	$before = run_in($updates, 'SELECT uuidv7_fast()');
+	$before = run_in($updates, 'SELECT uuidv7_feed_id()');
 	foreach my $n (1 .. 5)
 	{
-		run_in($holders[ $n % 2 ], 'BEGIN; SELECT uuidv7_fast()');
+		run_in($holders[ $n % 2 ], 'BEGIN; SELECT uuidv7_feed_id()');
 		run_in($updates, "UPDATE product SET name = 'update $n' WHERE key = 8");
 		run_in($holders[ 1 - $n % 2 ], 'COMMIT');
 		push @counts, run_in($updates, $delivered->());

@@ -1,12 +1,10 @@
 # The recipe of doc/change-feeds.md for closed windows, with windows of 100 ms, under load
-# with rollbacks and delays; under durable order also over SIGKILL with a clock that is
-# behind then.  No row comes to a window that was closed; rows come to those that a job
+# with rollbacks and delays, also over SIGKILL with a clock that is behind then.  No row comes to a window that was closed; rows come to those that a job
 # closes by the clock.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -24,12 +22,9 @@ my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
 my ($outbox) = grep { /CREATE TABLE outbox \(/ } @recipe;
 my ($table, $job) = map { /(.*?)(INSERT INTO outbox_hours \(begins.*);/s } grep { /outbox_hours/ } @recipe;
 $job =~ s/date_trunc\('hour', (.*?), 'UTC'\)\) AS ends/date_bin('100 ms', $1, 'epoch')) AS ends/ or die $job;
-my $naive = $job =~ s/uuidv7_fast_timestamp\(uuidv7_fast_watermark\(\)\)/now()/r =~ s/outbox_hours/naive_hours/gr;
+my $naive = $job =~ s/uuidv7_fast_timestamp\(uuidv7_feed_watermark\(\)\)/now()/r =~ s/outbox_hours/naive_hours/gr;
 
-$node = PostgreSQL::Test::Cluster->new('windows');
-$node->init;
-my $durable = $node->pg_version >= 17;
-$node->append_conf('postgresql.conf', $durable ? "fast_uuid.ordering = 'durable'" : "fast_uuid.ordering = 'instance'\nshared_preload_libraries = 'fast_uuid'");
+$node = new_feed_node('windows', '');
 fake_clock_installed() ? start_with_fake_clock($node) : $node->start;
 $node->safe_psql('postgres', "CREATE EXTENSION fast_uuid;\n$outbox\n$table\n" . $table =~ s/outbox_hours/naive_hours/gr);
 
@@ -59,7 +54,7 @@ sub write_until_enough
 }
 
 my @writers = map { my $n = $_; in_background("writer $n", sub { srand($n); write_until_enough($n) }) } 1 .. 6;
-my @ends = $durable && fake_clock_installed() ? ('SIGKILL', 'SIGKILL', '') : ('');
+my @ends = fake_clock_installed() ? ('SIGKILL', 'SIGKILL', '') : ('');
 foreach my $end (@ends)
 {
 	my $session = connect_to($node, 'job');

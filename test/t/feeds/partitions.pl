@@ -7,14 +7,13 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
 use FeedWriters;
 
-my $node = start_in_order('partitions', "fast_uuid.max_clock_lead = '2 min'");
+my $node = start_feed('partitions', "fast_uuid.max_clock_lead = '2 min'");
 
 my $create = 'CREATE TABLE outbox_%n (LIKE outbox INCLUDING DEFAULTS)';
 my $insert = 'INSERT INTO outbox_%n (tenant) VALUES (%n)';
@@ -33,7 +32,7 @@ my $children = '; CREATE TABLE outbox_first () INHERITS (outbox); CREATE TABLE o
 my %way = (
 	'ATTACH PARTITION' => [ $by_tenant, "$create; $insert; %lock; ALTER TABLE outbox ATTACH PARTITION outbox_%n FOR VALUES IN (%n)" ],
 	'ATTACH PARTITION, for a range of the id' => [ $by_id,
-		"$create; SELECT fast_uuid_observe(bound(2 * %n - 1)); $insert; SELECT fast_uuid_observe(bound(2 * %n)); %lock;"
+		"$create; SELECT uuidv7_feed_observe(bound(2 * %n - 1)); $insert; SELECT uuidv7_feed_observe(bound(2 * %n)); %lock;"
 		  . ' ALTER TABLE outbox ATTACH PARTITION outbox_%n FOR VALUES FROM (bound(2 * %n - 1)) TO (bound(2 * %n))' ],
 	'ATTACH PARTITION, and the row is of the next transaction' => [ $by_tenant,
 		"$create; %lock; ALTER TABLE outbox ATTACH PARTITION outbox_%n FOR VALUES IN (%n); COMMIT; BEGIN; $insert" ],
@@ -42,7 +41,7 @@ my %way = (
 
 # A reader's condition, and its position after a row.
 my %reader = (
-	watermark => { position => 'id', below => 'uuidv7_fast_watermark()', first => '00000000-0000-0000-0000-000000000000' },
+	watermark => { position => 'id', below => 'uuidv7_feed_watermark()', first => '00000000-0000-0000-0000-000000000000' },
 	xid8 => { position => 'txid', below => 'pg_snapshot_xmin(pg_current_snapshot())', first => 0 });
 
 # Ten tables are added so, each by a transaction that then inserts a row into one that was
@@ -50,12 +49,13 @@ my %reader = (
 sub rows_lost
 {
 	my ($tables, $does) = @_;
-	my $start = $node->safe_psql('postgres', q{SELECT uuidv7_fast_timestamp(uuidv7_fast()) + interval '10 s'});
+	my $start = $node->safe_psql('postgres', q{SELECT uuidv7_fast_timestamp(uuidv7_feed_id()) + interval '10 s'});
 	$node->safe_psql('postgres', qq{
 DROP TABLE IF EXISTS outbox CASCADE;
 CREATE OR REPLACE FUNCTION bound(n int) RETURNS uuid IMMUTABLE LANGUAGE sql AS
 	\$\$ SELECT uuidv7_fast_min(timestamptz '$start' + n * interval '1 s') \$\$;
-CREATE TABLE outbox (id uuid DEFAULT uuidv7_fast(), tenant int, txid xid8 DEFAULT pg_current_xact_id()) $tables});
+CREATE TABLE outbox (id uuid DEFAULT uuidv7_feed_id(), tenant int, txid xid8 DEFAULT pg_current_xact_id()) $tables;
+${\ guard('outbox')}});
 	my ($writer, $blocker) = map { connect_to($node, $_) } qw(writer blocker);
 	my %session  = map { $_ => connect_to($node, "reader $_") } keys %reader;
 	my %position = map { $_ => $reader{$_}{first} } keys %reader;

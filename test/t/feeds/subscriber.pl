@@ -8,7 +8,6 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -21,15 +20,13 @@ my $copied = 1000;    # rows of each publisher before it has a subscriber
 my $files  = PostgreSQL::Test::Utils::tempdir();
 my ($enough, $stop) = ("$files/enough", "$files/stop");
 my %other = (north => 'south', south => 'north');
-my %node  = map { $_ => PostgreSQL::Test::Cluster->new($_) } 'north', 'south', 'subscriber';
 my $prepared = 'max_prepared_transactions = 5';
+my %node = map { $_ => new_feed_node($_, $prepared, allows_streaming => 'logical') } 'north', 'south', 'subscriber';
 my $streamed = $node{north}->pg_version >= 16;
 
-my $table = 'TABLE outbox (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), site text';
+my $table = 'TABLE outbox (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id(), site text';
 foreach my $site (sort keys %other)
 {
-	$node{$site}->init(allows_streaming => 'logical');
-	$node{$site}->append_conf('postgresql.conf', $prepared);
 	$node{$site}->append_conf('postgresql.conf', 'debug_logical_replication_streaming = immediate') if $streamed && $site eq 'south';
 	$node{$site}->start;
 	$node{$site}->safe_psql('postgres', qq{
@@ -40,14 +37,14 @@ CREATE PUBLICATION $site FOR TABLE outbox, gate_$site;
 INSERT INTO outbox SELECT FROM generate_series(1, $copied)});
 }
 my $subscriber = $node{subscriber};
-$subscriber->init;
-$subscriber->append_conf('postgresql.conf', "$prepared\nmax_worker_processes = 20\nmax_logical_replication_workers = 12\n"
-	  . ($streamed ? "max_parallel_apply_workers_per_subscription = 6\n" : '')
-	  . ($subscriber->pg_version < 17 ? "shared_preload_libraries = 'fast_uuid'\nfast_uuid.ordering = 'instance'" : "fast_uuid.ordering = 'durable'"));
+$subscriber->append_conf('postgresql.conf', "max_worker_processes = 20\nmax_logical_replication_workers = 12\n"
+	  . ($streamed ? "max_parallel_apply_workers_per_subscription = 6\n" : ''));
 $subscriber->start;
 $subscriber->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;
-CREATE $table, arrived uuid NOT NULL UNIQUE DEFAULT uuidv7_fast());
+CREATE $table, arrived uuid NOT NULL UNIQUE DEFAULT uuidv7_feed_id());
+${\ guard('outbox', 'arrived')};
+ALTER TABLE outbox ENABLE ALWAYS TRIGGER zz_guard;
 CREATE TABLE gate_north (n int);
 CREATE TABLE gate_south (n int)});
 
@@ -66,8 +63,8 @@ sub wait_for_reader
 	return;
 }
 
-my @readers = (reader('arrived', 'arrived', 'AND arrived < uuidv7_fast_watermark()'),
-	reader('naively', 'arrived', ''), reader('by id', 'id', 'AND id < uuidv7_fast_watermark()'));
+my @readers = (reader('arrived', 'arrived', 'AND arrived < uuidv7_feed_watermark()'),
+	reader('naively', 'arrived', ''), reader('by id', 'id', 'AND id < uuidv7_feed_watermark()'));
 my %with = (north => 'two_phase = true', south => $streamed ? 'streaming = parallel' : 'streaming = false');
 $subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION $_ CONNECTION \$\$" . $node{$_}->connstr('postgres') . "\$\$ PUBLICATION $_ WITH ($with{$_})")
   foreach sort keys %other;

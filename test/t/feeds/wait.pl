@@ -1,4 +1,4 @@
-# uuidv7_fast_wait(): what wakes it, what it refuses, how it ends early; and no reader in
+# uuidv7_feed_wait(): what wakes it, what it refuses, how it ends early; and no reader in
 # its loop is late, whatever writers do.
 
 use strict;
@@ -14,26 +14,23 @@ use FeedWriters;
 use RawSession;
 use Watchdog;
 
-my $node = PostgreSQL::Test::Cluster->new('wait');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'fast_uuid'
-fast_uuid.ordering = 'instance'
+my $node = new_feed_node('wait', q{
 max_connections = 100
 max_prepared_transactions = 5
 autovacuum = off
 jit = off
-});
+}, allows_streaming => 1);
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE elsewhere');
 foreach my $database ('postgres', 'elsewhere')
 {
 	$node->safe_psql($database, q{
 CREATE EXTENSION fast_uuid;
-CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
+CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id());
 CREATE TABLE noise (n int);
 CREATE TABLE stopped (at timestamptz);
-CREATE TABLE delivered (reader text, n bigserial, id uuid, at timestamptz DEFAULT clock_timestamp())});
+CREATE TABLE delivered (reader text, n bigserial, id uuid, at timestamptz DEFAULT clock_timestamp());
+} . guard('followed'));
 }
 
 sub session
@@ -52,8 +49,8 @@ my $event = $node->pg_version >= 17 ? 'FastUuidWait' : 'Extension';
 sub begin_wait
 {
 	my ($session, $timeout) = @_;
-	$session->{seen} = $session->query_safe('SELECT uuidv7_fast_wait(0)');
-	$session->send("SELECT uuidv7_fast_wait($session->{seen}, '" . ($timeout // '1 month') . "')");
+	$session->{seen} = $session->query_safe('SELECT uuidv7_feed_wait(0)');
+	$session->send("SELECT uuidv7_feed_wait($session->{seen}, '" . ($timeout // '1 month') . "')");
 	wait_until('it waits', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $session->{pid}") eq $event });
 	return;
 }
@@ -75,18 +72,18 @@ sub ended_again
 	return ended($session, 'again');
 }
 # What ends, and what does not, while it waits.
-my $seen = $reader->query_safe('SELECT uuidv7_fast_wait(0)');
+my $seen = $reader->query_safe('SELECT uuidv7_feed_wait(0)');
 ok($seen > 2**20 && $seen < 2**53, 'the number begins at random, and is exact in JavaScript');
 foreach my $not_seen (0, -1, $seen - 1, $seen + 1)
 {
-	is(within($node, "seen was $not_seen", sub { $reader->query_safe("SELECT uuidv7_fast_wait($not_seen, '1 month')") }), $seen, "seen was $not_seen: returns at once");
+	is(within($node, "seen was $not_seen", sub { $reader->query_safe("SELECT uuidv7_feed_wait($not_seen, '1 month')") }), $seen, "seen was $not_seen: returns at once");
 }
 foreach my $timeout ('0', '-1 s', '-1 month', '1 day -1 month', $node->pg_version >= 17 ? '-infinity' : ())
 {
-	is(within($node, $timeout, sub { $reader->query_safe("SELECT uuidv7_fast_wait($seen, '$timeout')") }), $seen, "a timeout of $timeout is over at once");
+	is(within($node, $timeout, sub { $reader->query_safe("SELECT uuidv7_feed_wait($seen, '$timeout')") }), $seen, "a timeout of $timeout is over at once");
 }
-is($reader->query_safe("SELECT uuidv7_fast_wait($seen, '20 ms')"), $seen, 'the timeout ends it');
-is($reader->outcome("SELECT uuidv7_fast_wait($seen, '300000 years')"), '22008', 'a timeout beyond the range of timestamps is refused');
+is($reader->query_safe("SELECT uuidv7_feed_wait($seen, '20 ms')"), $seen, 'the timeout ends it');
+is($reader->outcome("SELECT uuidv7_feed_wait($seen, '300000 years')"), '22008', 'a timeout beyond the range of timestamps is refused');
 foreach my $timeout ('1 day', '1 month', '1 month -1 day', '100000 years', $node->pg_version >= 17 ? 'infinity' : ())
 {
 	begin_wait($reader, $timeout);
@@ -96,7 +93,7 @@ foreach my $timeout ('1 day', '1 month', '1 month -1 day', '100000 years', $node
 
 # Which ends are counted is as_predicted.pl's; each that is wakes.
 my @ends = ([$insert], [ 'BEGIN', $insert, 'ROLLBACK' ],
-	['SELECT 1 / (random() * 0)::int FROM uuidv7_fast()'],
+	['SELECT 1 / (random() * 0)::int FROM uuidv7_feed_id()'],
 	[ 'BEGIN', $insert, "PREPARE TRANSACTION 'it'" ]);
 foreach my $statements (@ends)
 {
@@ -119,25 +116,25 @@ $writer->query_safe($insert);
 is(ended($_, 'another database'), 1, 'wakes everybody, but not by a commit in another database') foreach $reader, $second;
 
 # What could miss what it waits for is refused.
-my $watermark = 'SELECT uuidv7_fast_watermark()';
+my $watermark = 'SELECT uuidv7_feed_watermark()';
 my $first = $reader->query_safe('SELECT min(id::text) FROM followed');
 foreach my $isolation ('REPEATABLE READ', 'SERIALIZABLE')
 {
 	$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
-	$reader->query('SELECT uuidv7_fast_wait(0)');
+	$reader->query('SELECT uuidv7_feed_wait(0)');
 	like($reader->{error}, qr/^25001 [^|]*isolation level READ COMMITTED\|[A-Z][^|]*\.\|/, "refused under $isolation");
 	$reader->query_safe('ROLLBACK');
 }
 $reader->query_safe('BEGIN');
-$reader->query_safe('EXPLAIN SELECT FROM followed WHERE id < uuidv7_fast_watermark()');
-is($reader->outcome('SELECT uuidv7_fast_wait(0)'), '25001', 'refused after EXPLAIN, because the planner has called the watermark');
+$reader->query_safe('EXPLAIN SELECT FROM followed WHERE id < uuidv7_feed_watermark()');
+is($reader->outcome('SELECT uuidv7_feed_wait(0)'), '25001', 'refused after EXPLAIN, because the planner has called the watermark');
 $reader->query_safe('ROLLBACK');
 $reader->query_safe('BEGIN');
 $reader->query_safe("INSERT INTO noise VALUES (1)");
-like($reader->query_safe('SELECT uuidv7_fast_wait(0)'), qr/^\d+$/, 'not in another transaction that writes');
+like($reader->query_safe('SELECT uuidv7_feed_wait(0)'), qr/^\d+$/, 'not in another transaction that writes');
 is($reader->query_safe($watermark) gt $first, 1, 'and the watermark comes after it');
 $reader->query_safe('COMMIT');
-is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_watermark(); COMMIT; PERFORM uuidv7_fast_wait(0); END \$\$"), '', 'nor after a COMMIT in a procedure');
+is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_feed_watermark(); COMMIT; PERFORM uuidv7_feed_wait(0); END \$\$"), '', 'nor after a COMMIT in a procedure');
 
 # A transaction without ids ends between the snapshot of the statement that reads and its
 # call of the watermark; the rows that a wait has returned for are below its bound.
@@ -147,9 +144,9 @@ foreach my $way ('committed before', 'committed during the wait')
 	my $last = $reader->query_safe('SELECT max(id::text) FROM followed');
 	begin_wait($reader) if $way =~ /during/;
 	$writer->query_safe($insert);
-	$way =~ /during/ ? ended($reader, $way) : $reader->query_safe('SELECT uuidv7_fast_wait(0)');
+	$way =~ /during/ ? ended($reader, $way) : $reader->query_safe('SELECT uuidv7_feed_wait(0)');
 	$reader->send("SELECT count(*) FROM (SELECT pg_advisory_lock(1) OFFSET 0) AS waited, followed WHERE id > '$last'"
-		  . ' AND id < (SELECT uuidv7_fast_watermark() WHERE waited IS NOT NULL)');
+		  . ' AND id < (SELECT uuidv7_feed_watermark() WHERE waited IS NOT NULL)');
 	wait_until('it is at work', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $reader->{pid}") eq 'advisory' });
 	$writer->query_safe('INSERT INTO noise VALUES (1)');
 	$writer->query_safe('SELECT pg_advisory_unlock(1)');
@@ -181,9 +178,9 @@ foreach my $what (sort keys %early)
 
 # Calls that come too often sleep first: at most ten at once, then one per millisecond.
 cmp_ok($reader->query_safe('SELECT extract(epoch FROM max(at) - min(at)) * 1000 FROM'
-		  . ' (SELECT clock_timestamp() AS at, uuidv7_fast_wait(0) FROM generate_series(1, 60)) AS calls'),
+		  . ' (SELECT clock_timestamp() AS at, uuidv7_feed_wait(0) FROM generate_series(1, 60)) AS calls'),
 	'>', 40, 'sixty calls last forty milliseconds');
-$reader->send('SELECT count(uuidv7_fast_wait(0)) FROM generate_series(1, 100000000)');
+$reader->send('SELECT count(uuidv7_feed_wait(0)) FROM generate_series(1, 100000000)');
 wait_until('it sleeps', sub { $other->query_safe("SELECT wait_event FROM pg_stat_activity WHERE pid = $reader->{pid}") eq $event });
 $other->query_safe("SELECT pg_cancel_backend($reader->{pid})");
 within($node, 'a cancel', sub { $reader->receive });
@@ -194,7 +191,7 @@ $reader->send('SELECT 1');
 $other->query_safe("SELECT pg_cancel_backend($reader->{pid})");
 $reader->receive;
 is($reader->receive, '1', 'a session whose wait was cancelled goes on');
-is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_fast_wait(uuidv7_fast_wait(0), '1 h'); EXCEPTION WHEN query_canceled THEN PERFORM uuidv7_fast_wait(0); END \$\$"
+is($reader->query_safe("DO \$\$ BEGIN PERFORM uuidv7_feed_wait(uuidv7_feed_wait(0), '1 h'); EXCEPTION WHEN query_canceled THEN PERFORM uuidv7_feed_wait(0); END \$\$"
 	  =~ s/^DO/SET statement_timeout = '100 ms'; DO/r), '', 'also where a block catches that');
 $reader->query_safe('RESET statement_timeout');
 is($other->query_safe("SELECT count(*) FROM pg_stat_activity WHERE wait_event = '$event'"), '0', 'nobody waits any more');
@@ -215,10 +212,10 @@ foreach my $number (1 .. 20)
 		my ($last, $seen) = ('00000000-0000-0000-0000-000000000000', 0);
 		until (run_in($sessions[0], 'SELECT count(*) FROM stopped'))
 		{
-			$seen = run_in($sessions[0], "SELECT uuidv7_fast_wait($seen, '1 h')");
+			$seen = run_in($sessions[0], "SELECT uuidv7_feed_wait($seen, '1 h')");
 			while ((my $ids = run_in($sessions[ $number % 4 < 2 ], qq{
 INSERT INTO delivered (reader, id) SELECT 'reader $number', id FROM followed
- WHERE id > '$last' AND id < uuidv7_fast_watermark() ORDER BY id LIMIT 3 RETURNING id})) ne '')
+ WHERE id > '$last' AND id < uuidv7_feed_watermark() ORDER BY id LIMIT 3 RETURNING id})) ne '')
 			{
 				($last) = $ids =~ /(.+)\z/;
 			}
@@ -244,8 +241,8 @@ my @noise = map { my $database = $_; in_background('noise', sub {
 # What a session of the writers does in a burst; the last one loses its session.
 my @transactions = (
 	$insert, "BEGIN; $insert; SELECT pg_sleep(random() * 0.005); COMMIT", "BEGIN; $insert; SELECT pg_sleep(random() * 0.005); ROLLBACK",
-	"BEGIN; $insert; SAVEPOINT a; $insert; ROLLBACK TO a; $insert; COMMIT", 'SELECT uuidv7_fast() FROM pg_sleep(random() * 0.003)',
-	'SELECT 1 / (random() * 0)::int FROM uuidv7_fast()', 'INSERT INTO followed SELECT unnest(uuidv7_fast_array(5))',
+	"BEGIN; $insert; SAVEPOINT a; $insert; ROLLBACK TO a; $insert; COMMIT", 'SELECT uuidv7_feed_id() FROM pg_sleep(random() * 0.003)',
+	'SELECT 1 / (random() * 0)::int FROM uuidv7_feed_id()', 'INSERT INTO followed SELECT FROM generate_series(1, 5)', 'SELECT uuidv7_feed_position()',
 	"BEGIN; $insert; SELECT pg_terminate_backend(pg_backend_pid()) IS NULL FROM pg_sleep(random() * 0.002)");
 my %writers = map { my $database = $_; ($database => [ map { session($database) } 1 .. 4 ]) } @databases;
 my @late;
@@ -287,7 +284,7 @@ foreach my $database (@databases)
 	my ($session) = @{ $writers{$database} };
 	is($session->query_safe(q{SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY reader ORDER BY n) AS before FROM delivered) AS d WHERE before >= id}),
 		'0', "$database: each reader got its rows once, in order");
-	$session->query_safe('INSERT INTO stopped SELECT now() FROM uuidv7_fast()');
+	$session->query_safe('INSERT INTO stopped SELECT now() FROM uuidv7_feed_id()');
 }
 foreach my $procedure (@procedures)
 {
@@ -302,13 +299,13 @@ $node->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->start;
-my ($code, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT uuidv7_fast_wait(0)");
-like($err, qr/ERROR:  55000: cannot execute uuidv7_fast_wait\(\) during recovery\n.*HINT:  Call it on the primary/s, 'refused on a standby');
+my ($code, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT uuidv7_feed_wait(0)");
+like($err, qr/ERROR:  55000: cannot execute uuidv7_feed_wait\(\) during recovery\n.*HINT:  Call it on the primary/s, 'refused on a standby');
 $standby->stop;
-$seen = $reader->query_safe('SELECT uuidv7_fast_wait(0)');
+$seen = $reader->query_safe('SELECT uuidv7_feed_wait(0)');
 begin_wait($_) foreach $reader, $second;
 within($node, 'a fast shutdown', sub { $node->stop('fast') });
 $node->start;
-isnt($node->safe_psql('postgres', "SELECT uuidv7_fast_wait($seen, '1 month')"), $seen, 'a fast shutdown ends waits; what was seen before it does not count');
+isnt($node->safe_psql('postgres', "SELECT uuidv7_feed_wait($seen, '1 month')"), $seen, 'a fast shutdown ends waits; what was seen before it does not count');
 $node->stop;
 done_testing();

@@ -1,4 +1,4 @@
-# uuidv7_fast_wait(), explored in a model: no wake-up is lost in any interleaving of
+# uuidv7_feed_wait(), explored in a model: no wake-up is lost in any interleaving of
 # these transactions with a reader in its loop.  Each of the mistakes below loses one.
 
 use strict;

@@ -1,11 +1,10 @@
-# Interleavings of the watermark and of durable order whose windows are nanoseconds,
+# Interleavings of the watermark and of the upper bound whose windows are nanoseconds,
 # forced: a session is held up between two steps, until others have done theirs.  Those
 # of two sessions and one thing that each does are order/gaps.pl's.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
@@ -14,17 +13,7 @@ use RawSession;
 use TestPoints;
 use Watchdog;
 
-my ($node, $version) = new_test_build('forced', "fast_uuid.ordering = 'instance'",
-	'max_prepared_transactions = 5');
-
-sub restart_with
-{
-	my ($settings, $start) = @_;
-	$node->append_conf('postgresql.conf', $settings);
-	$node->stop;
-	$start ? $start->() : $node->start;
-	return;
-}
+my ($node) = new_test_build('forced', 'max_prepared_transactions = 5');
 
 sub session
 {
@@ -41,7 +30,7 @@ sub receive
 
 sub watermark
 {
-	return $node->safe_psql('postgres', 'SELECT uuidv7_fast_watermark()');
+	return $node->safe_psql('postgres', 'SELECT uuidv7_feed_watermark()');
 }
 
 # Let a session run a statement, and go no further than the point.
@@ -65,15 +54,15 @@ sub wait_for
 		sub { $session->has_answer || $node->safe_psql('postgres', wait_of($session)) =~ $event });
 }
 
-my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
+my $insert = 'INSERT INTO made VALUES (uuidv7_feed_id()) RETURNING id';
 
 $node->start;
 {
 	my ($writer, $other) = (session(), session());
 
-	# The instance leads the clock, by a UUID that is observed, until the reset.  Two
+	# The feed leads the clock, by a UUID that is observed, until the reset.  Two
 	# transactions publish the same nanosecond, and both are prepared.
-	$other->query_safe(q{SET fast_uuid.max_clock_lead = '1 d'; SELECT fast_uuid_observe(uuidv7_fast_at(now() + interval '1 h'))});
+	$other->query_safe(q{SET fast_uuid.max_clock_lead = '1 d'; SELECT uuidv7_feed_observe(uuidv7_fast_at(now() + interval '1 h'))});
 	$_->query_safe("BEGIN; SET LOCAL lock_timeout = '10 s'") foreach $writer, $other;
 	hold($writer, 'published', $insert);
 	my $id = $other->query_safe($insert);
@@ -90,86 +79,74 @@ $node->start;
 }
 
 # A session that has read a clock which is a year ahead, and has not joined the order
-# yet, while the clock is corrected and the instance reset.
+# yet, while the clock is corrected and the order reset.
 SKIP:
 {
 	skip 'needs Linux', 1 unless $^O eq 'linux';
 	my $now = 1_800_000_000_000_000_000;
 	my $day = 86400 * 1_000_000_000;
 	my $year = 365 * $day;
-	my $instance = "SET LOCAL fast_uuid.ordering = 'instance'";
-	my $clock;
-	restart_with('', sub { $clock = KnownClock->new($node); $clock->put($now + $year) });
+	$node->stop;
+	my $clock = KnownClock->new($node);
+	$clock->put($now + $year);
 
 	my $bound = $node->safe_psql('postgres', "SELECT uuidv7_fast_max(to_timestamp($now / 1000000000 + 1))");
-	my $observe = 'SELECT fast_uuid_observe(uuidv7_fast_min(to_timestamp(' . ($now + $year) / 1_000_000_000 . ')))';
-	foreach my $case ([ 'SELECT uuidv7_fast()', '' ], [ $observe, qr/^22023 UUID is too far ahead/ ])
+	my $observe = 'SELECT uuidv7_feed_observe(uuidv7_fast_min(to_timestamp(' . ($now + $year) / 1_000_000_000 . ')))';
+	foreach my $case ([ 'SELECT uuidv7_feed_id()', '' ], [ $observe, qr/^22023 observed time is too far ahead/ ])
 	{
 		my ($call, $error) = @$case;
 		$clock->put($now + $year);
 		my ($late, $dba) = (session(), session());
-		$dba->query_safe('SELECT uuidv7_fast()');
+		$dba->query_safe('SELECT uuidv7_feed_id()');
 		hold($late, 'joining', $call);
 		$clock->put($now);
-		$dba->query_safe('SELECT fast_uuid_reset_ordering()');
+		$dba->query_safe('SELECT uuidv7_feed_reset()');
 		let_go('joining');
 		my $id = $late->receive;
 		like($late->{error}, $error || qr/^$/, "$call: " . ($error ? 'refused by the clock of after the reset' : 'no error'));
-		$id = $late->query_safe('SELECT uuidv7_fast()') if $id !~ /-/;
+		$id = $late->query_safe('SELECT uuidv7_feed_id()') if $id !~ /-/;
 		cmp_ok($id, 'lt', $bound, "$call: the time from before a reset does not count after it");
-		cmp_ok($dba->query_safe('SELECT uuidv7_fast()'), 'lt', $bound, "$call: nor for the other sessions");
+		cmp_ok($dba->query_safe('SELECT uuidv7_feed_id()'), 'lt', $bound, "$call: nor for the other sessions");
 		$_->quit foreach $late, $dba;
 	}
 
-	# A reset has found nobody else: who joins meanwhile waits, and begins anew after it.
+	# A reset has found nobody else: who joins meanwhile waits, and begins anew after it,
+	# even with keys from before.
 	$clock->put($now + $year);
-	my ($late, $dba) = (session(), session());
-	$late->query_safe("SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast(); RESET fast_uuid.ordering");
-	$dba->query_safe('SELECT uuidv7_fast()');
-	hold($dba, 'resetting', 'SELECT fast_uuid_reset_ordering()');
+	my ($late, $dba, $watch) = map { session() } 1 .. 3;
+	my $key = $late->query_safe('SELECT uuidv7_fast()');
+	$dba->query_safe('SELECT uuidv7_feed_id()');
 	$clock->put($now);
-	$late->send('SELECT uuidv7_fast()');
-	wait_for($late, qr/^LWLock/);
 
 	# Before PostgreSQL 19 a process knows the lock's name once it has shared memory.
-	is($node->safe_psql('postgres', 'SELECT FROM fast_uuid_stats(); ' . wait_of($late)) =~ s/^\n*//r,
-		'LWLock FastUuid', 'a session that joins during a reset waits for it');
+	$watch->query_safe('SELECT FROM fast_uuid_stats()');
+	hold($dba, 'resetting', 'SELECT uuidv7_feed_reset()');
+	$late->send('SELECT uuidv7_feed_id()');
+	wait_for($late, qr/^LWLock/);
+	is($watch->query_safe(wait_of($late)), 'LWLock FastUuid', 'a session that joins during a reset waits for it');
 	let_go('resetting');
 	receive($dba);
 	cmp_ok(receive($late), 'lt', $bound, '... and brings nothing from before');
-
-	# A call that fails because of its session's own lead has published the clock's time.  What
-	# the transaction generates after all, with the clock back, is earlier.
-	$clock->put($now + 3 * $day);
-	$late->query_safe("SET fast_uuid.ordering = 'session'; SELECT uuidv7_fast()");
-	$clock->put($now + 2 * $day);
-	$late->query_safe($_) foreach 'BEGIN', 'SAVEPOINT a', 'SET LOCAL fast_uuid.max_clock_lead = 0', $instance;
-	is($late->outcome('SELECT uuidv7_fast()'), '55000', 'a session with a lead of its own comes to the instance');
-	$late->query_safe("ROLLBACK TO a; SELECT fast_uuid_reset_ordering(); $instance");
-	$clock->put($now + $day);
-	my $id = $late->query_safe('SELECT uuidv7_fast()');
-	$clock->put($now + 2 * $day);
-	cmp_ok($dba->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id,
-		'... again, with the clock back, and holds the watermark back');
-	$_->quit foreach $late, $dba;
+	cmp_ok($late->query_safe('SELECT uuidv7_fast()'), 'gt', $key, '... while its keys go on');
+	$_->quit foreach $late, $dba, $watch;
 }
 
 SKIP:
 {
-	skip 'durable order requires PostgreSQL 17', 1 if $version < 170000;
 	skip 'needs Linux', 1 unless $^O eq 'linux';
-	my $clock;
-	restart_with("fast_uuid.ordering = 'durable'\n", sub { $clock = KnownClock->new($node); $clock->put(1_800_000_000_000_000_000) });
+	$node->stop;
+	my $clock = KnownClock->new($node);
+	$clock->put(1_800_100_000_000_000_000);
 
 	my ($first, $second) = (session(), session());
-	my $latest = $first->query_safe('SELECT uuidv7_fast()');
-	$second->query_safe('SELECT uuidv7_fast()');
+	my $latest = $first->query_safe('SELECT uuidv7_feed_id()');
+	$second->query_safe('SELECT uuidv7_feed_id()');
 
 	# Half a second before it is reached the upper bound is moved ahead by one of them; the
 	# others do without.
 	$clock->step(600_000_000);
-	hold($first, 'upper_bound_written', 'SELECT uuidv7_fast()');
-	$second->send('SELECT uuidv7_fast()');
+	hold($first, 'upper_bound_written', 'SELECT uuidv7_feed_id()');
+	$second->send('SELECT uuidv7_feed_id()');
 	my $id = $second->receive;
 	is($second->{error}, '', 'a session moves the upper bound ahead of time: another one does not wait');
 	cmp_ok($id, 'gt', $latest, 'and goes on');
@@ -180,27 +157,17 @@ SKIP:
 
 	# ... unless it has to look again, because the sequence was altered meanwhile.
 	$clock->step(600_000_000);
-	$_->query_safe('SELECT uuidv7_fast()') foreach $first, $second;
+	$_->query_safe('SELECT uuidv7_feed_id()') foreach $first, $second;
 	$clock->step(600_000_000);
-	hold($first, 'upper_bound_written', 'SELECT uuidv7_fast()');
+	hold($first, 'upper_bound_written', 'SELECT uuidv7_feed_id()');
 	$node->safe_psql('postgres', 'GRANT SELECT ON fast_uuid_upper_bound TO pg_monitor');
-	$second->send('SELECT uuidv7_fast()');
+	$second->send('SELECT uuidv7_feed_id()');
 	wait_for($second, qr/ Buffer/);
 	let_go('upper_bound_written');
 	my @both = sort(receive($first), receive($second));
 	ok($both[0] gt $latest && $both[1] gt $both[0], 'a session forgets how far it is covered: it waits for the one that moves the upper bound');
 	$latest = $both[1];
 	$_->quit foreach $first, $second;
-
-	# The upper bound is moved to another schema while a session that looks for it knows the old
-	# one.
-	$first = session();
-	hold($first, 'upper_bound_schema', 'SELECT uuidv7_fast()');
-	$node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; ALTER EXTENSION fast_uuid SET SCHEMA elsewhere');
-	let_go('upper_bound_schema');
-	cmp_ok(receive($first), 'gt', $latest, 'the upper bound is in another schema meanwhile: it is found');
-	$node->safe_psql('postgres', 'ALTER EXTENSION fast_uuid SET SCHEMA public');
-	$first->quit;
 }
 $node->stop;
 done_testing();

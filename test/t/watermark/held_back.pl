@@ -11,19 +11,19 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use FeedWriters;
 use RawSession;
 use Watchdog;
 
-my $node = PostgreSQL::Test::Cluster->new('watermark');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "autovacuum = off\nmax_prepared_transactions = 5\n"
-	  . "synchronous_standby_names = 'nobody'\nsynchronous_commit = local\n"
-	  . ($node->pg_version < 17 ? "shared_preload_libraries = 'fast_uuid'\n" : ''));
-$node->start;
+my $node = start_feed('watermark', q{
+autovacuum = off
+max_prepared_transactions = 5
+synchronous_standby_names = 'nobody'
+synchronous_commit = local
+}, allows_streaming => 1);
 my $callback = getcwd() . '/test/modules/xact_callback';
 $node->safe_psql('postgres', qq{
-CREATE EXTENSION fast_uuid;
-CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
+CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id(), name text);
 CREATE FUNCTION wait_after_end() RETURNS bool LANGUAGE c AS '$callback';
 CREATE FUNCTION release_owner() RETURNS bool LANGUAGE c AS '$callback';
 CREATE FUNCTION generate_in_callback() RETURNS bool LANGUAGE c AS '$callback';
@@ -34,7 +34,7 @@ my $asks = RawSession->start($node);
 
 sub watermark
 {
-	return $asks->query_safe('SELECT uuidv7_fast_watermark()');
+	return $asks->query_safe('SELECT uuidv7_feed_watermark()');
 }
 
 sub visible
@@ -47,14 +47,14 @@ sub visible
 sub in_transaction
 {
 	my ($call, @before) = @_;
-	my $session = RawSession->start($node, "SET fast_uuid.ordering = 'instance'", @before, 'BEGIN');
+	my $session = RawSession->start($node, @before, 'BEGIN');
 	return ($session, $session->query_safe($call));
 }
 
 # The end of a process whose abort another library does not let come to ours.  Without a
 # lock, which would stay.
 {
-	my ($session, $id) = in_transaction('SELECT uuidv7_fast()');
+	my ($session, $id) = in_transaction('SELECT uuidv7_feed_id()');
 	$session->query_safe("LOAD '$callback'");
 	cmp_ok(watermark(), 'le', $id, "another library's abort callback fails: the watermark is held back");
 	$session->quit;
@@ -91,30 +91,28 @@ foreach my $end ('COMMIT', 'ROLLBACK', "PREPARE TRANSACTION 'waits'")
 }
 
 # What another library generates after a commit is in no transaction: it holds nothing
-# back, and durable order, which reads the catalogs, refuses it.
+# back; nor are there catalogs that tell a session of its first feed id.
+foreach my $before ('SELECT uuidv7_feed_id()', 'SELECT 1')
 {
-	my ($session) = in_transaction('SELECT uuidv7_fast()', "LOAD '$callback'");
+	my ($session) = in_transaction($before, "LOAD '$callback'");
 	$session->query_safe('COMMIT');
 
 	# The callback that was registered first is called last.
-	my $ended = $asks->query_safe('SELECT uuidv7_fast_wait(0)');
+	my $ended = $asks->query_safe('SELECT uuidv7_feed_wait(0)');
 	$session->query_safe('SELECT generate_in_callback()');
-	like($session->query_safe('SELECT generated_in_callback()'), qr/^\w{8}-/, 'a UUID after a commit');
-	is($asks->query_safe("SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'instance'"),
+	like($session->query_safe('SELECT generated_in_callback()'),
+		$before =~ /feed/ ? qr/^\w{8}-/ : qr/^feed ids require a transaction$/, "$before: what is generated after a commit");
+	is($asks->query_safe("SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'feed'"),
 		't', '... holds nothing back');
-	is($asks->query_safe('SELECT uuidv7_fast_wait(0)'), $ended, '... and counts as no end');
-	$session->query_safe("SET fast_uuid.ordering = 'durable'; SELECT generate_in_callback()");
-	is($session->query_safe('SELECT generated_in_callback()'),
-		'ordering "durable" requires ' . ($node->pg_version >= 17 ? 'a transaction' : 'PostgreSQL 17 or later'),
-		'durable order after a commit: an error');
+	is($asks->query_safe('SELECT uuidv7_feed_wait(0)'), $ended, '... and counts as no end');
 	$session->quit;
 }
 
 # The first UUIDs of a transaction, or of the session, in a callback after ours as it is
 # prepared, one of them in a subtransaction that is rolled back.
-foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_fast()')
+foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_feed_id()')
 {
-	my $session = RawSession->start($node, "SET fast_uuid.ordering = 'instance'");
+	my $session = RawSession->start($node);
 	$session->query_safe($_) foreach "LOAD '$callback'", $before, 'BEGIN', 'SELECT generate_in_callback()',
 	  "PREPARE TRANSACTION 'late'";
 	my $id = $session->query_safe('SELECT generated_in_callback()');
@@ -128,7 +126,7 @@ foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_fast()')
 
 # ... and as a savepoint is rolled back.
 {
-	my ($session) = in_transaction('SELECT uuidv7_fast()', "LOAD '$callback'");
+	my ($session) = in_transaction('SELECT uuidv7_feed_id()', "LOAD '$callback'");
 	$session->query_safe($_) foreach 'ROLLBACK', 'BEGIN', 'SELECT generate_in_callback()', 'SAVEPOINT a', 'ROLLBACK TO a';
 	my $id = $session->query_safe('SELECT generated_in_callback()');
 	cmp_ok(watermark(), 'le', $id, 'a UUID as a savepoint is rolled back holds the watermark back');
@@ -143,7 +141,7 @@ foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_fast()')
 	my ($session) = in_transaction($insert);
 	my $began = $session->query_safe('SELECT now()');
 	my $shown = "SELECT to_jsonb(s) - '{clock_lead,largest_clock_lead}'::text[], xact_start"
-	  . " FROM fast_uuid_stats() AS s JOIN pg_stat_activity ON pid = held_back_by WHERE name = 'instance'";
+	  . " FROM fast_uuid_stats() AS s JOIN pg_stat_activity ON pid = held_back_by WHERE name = 'feed'";
 	my $earlier = $node->safe_psql('postgres', "SET ROLE somebody; $shown");
 	like($earlier, qr/"held_back_by": \d+.*\}\|$/, 'another role sees the process');
 	wait_until('time passes',
@@ -171,7 +169,7 @@ foreach my $before ("LOAD 'fast_uuid'", 'SELECT uuidv7_fast()')
 
 # What keeps it for a prepared transaction goes with a PREPARE TRANSACTION that fails.
 {
-	my ($session) = in_transaction('SELECT uuidv7_fast()');
+	my ($session) = in_transaction('SELECT uuidv7_feed_id()');
 	$session->query_safe('CREATE TEMP TABLE t ()');
 	is($session->outcome("PREPARE TRANSACTION 'fails'"), '0A000', 'a PREPARE TRANSACTION that fails');
 	is($asks->query_safe("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), '0', '... leaves no lock');
@@ -183,8 +181,8 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->start;
 my $session = RawSession->start($standby);
-is($session->outcome('SELECT uuidv7_fast_watermark()'), '55000', 'refused on a standby');
-like($session->{error}, qr/cannot execute uuidv7_fast_watermark\(\) during recovery\|\|Call it on/, '... and why');
+is($session->outcome('SELECT uuidv7_feed_watermark()'), '55000', 'refused on a standby');
+like($session->{error}, qr/cannot execute uuidv7_feed_watermark\(\) during recovery\|\|Call it on/, '... and why');
 
 # A session that goes through the promotion: its snapshot does not tell which transactions
 # were running.  One is, which is prepared, though a later one has ended.  Before, where
@@ -192,15 +190,14 @@ like($session->{error}, qr/cannot execute uuidv7_fast_watermark\(\) during recov
 my ($prepares, $id) = in_transaction($insert);
 $prepares->query_safe($_) foreach "PREPARE TRANSACTION 'taken over'", $insert;
 $node->wait_for_catchup($standby);
-my $shown = "SELECT coalesce(held_back_by::text, 'none') FROM fast_uuid_stats() WHERE name = 'instance'";
-$session->query_safe($_) foreach "SET fast_uuid.ordering = 'instance'", 'BEGIN', 'SELECT uuidv7_fast()';
+my $shown = "SELECT coalesce(held_back_by::text, 'none') FROM fast_uuid_stats() WHERE name = 'feed'";
 is($session->query_safe($shown), 'none', 'on a standby nothing is shown to hold it back');
-$session->query_safe($_) foreach 'COMMIT', 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM made';
+$session->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM made';
 $_->quit foreach $prepares, $asks;
 $node->stop;
 $standby->promote;
 my $none = '00000000-0000-7000-8000-000000000000';
-is($session->query_safe('SELECT uuidv7_fast_watermark()'), $none,
+is($session->query_safe('SELECT uuidv7_feed_watermark()'), $none,
 	'promoted: no row is below the watermark for a snapshot from before');
 $session->query_safe('COMMIT');
 $asks = $session;

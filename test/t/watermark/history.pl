@@ -9,27 +9,17 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use FeedWriters;
 use RawSession;
 
 my ($tries, $calls, $lasting_ms) = (100, 200, 100);
 my @databases = ('postgres', 'one', 'two');
-my $node = PostgreSQL::Test::Cluster->new('history');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'fast_uuid'
-synchronous_commit = off
-autovacuum = off
-jit = off
-log_statement = none
-});
-$node->start;
+my $node = start_feed('history', "synchronous_commit = off\nautovacuum = off\njit = off\nlog_statement = none");
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach @databases[ 1, 2 ];
-$node->safe_psql($_, 'CREATE EXTENSION fast_uuid') foreach @databases;
+$node->safe_psql($_, 'CREATE EXTENSION fast_uuid') foreach @databases[ 1, 2 ];
 
 sub session
 {
@@ -37,11 +27,11 @@ sub session
 	return RawSession->connect($node, user => scalar(getpwuid $>), database => $database);
 }
 
-my $ask = "DO \$\$ BEGIN FOR i IN 1..$calls LOOP PERFORM uuidv7_fast_watermark(); PERFORM pg_current_xact_id(); COMMIT; END LOOP; END \$\$";
+my $ask = "DO \$\$ BEGIN FOR i IN 1..$calls LOOP PERFORM uuidv7_feed_watermark(); PERFORM pg_current_xact_id(); COMMIT; END LOOP; END \$\$";
 
 # A database takes a place per some milliseconds: all of them.
 my $fill = q{DO $$ DECLARE until timestamptz := clock_timestamp() + interval '400 ms'; BEGIN
-	WHILE clock_timestamp() < until LOOP PERFORM uuidv7_fast_watermark(); COMMIT; END LOOP; END $$};
+	WHILE clock_timestamp() < until LOOP PERFORM uuidv7_feed_watermark(); COMMIT; END LOOP; END $$};
 my ($reader, $watch) = (session('postgres'), session('postgres'));
 my %others = map { $_ => session($_) } @databases;
 my %attacks = (
@@ -55,7 +45,7 @@ foreach my $what (sort keys %attacks)
 	my $in_time;
 	foreach (1 .. $tries)
 	{
-		$watch->query_safe('SELECT uuidv7_fast_watermark()');
+		$watch->query_safe('SELECT uuidv7_feed_watermark()');
 		$others{one}->query_safe($fill);
 		my $began = $watch->query_safe('SELECT extract(epoch FROM clock_timestamp())');
 		$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
@@ -63,9 +53,9 @@ foreach my $what (sort keys %attacks)
 		{
 			$_->send($ask) foreach @asking;
 			$_->receive foreach @asking;
-			$watch->query_safe($_) foreach 'SELECT pg_current_xact_id()', 'SELECT uuidv7_fast_watermark()';
+			$watch->query_safe($_) foreach 'SELECT pg_current_xact_id()', 'SELECT uuidv7_feed_watermark()';
 		}
-		my ($bound, $ended) = split / /, $reader->query_safe(q{SELECT uuidv7_fast_watermark() || ' ' || extract(epoch FROM clock_timestamp())});
+		my ($bound, $ended) = split / /, $reader->query_safe(q{SELECT uuidv7_feed_watermark() || ' ' || extract(epoch FROM clock_timestamp())});
 		$reader->query_safe('COMMIT');
 		$in_time = ($ended - $began) * 1000 < $lasting_ms or next;
 		isnt($bound, '00000000-0000-7000-8000-000000000000', "others ask $what: a statement still finds one");

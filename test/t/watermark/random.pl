@@ -1,30 +1,26 @@
 # Random statements in sessions of two databases, one after the other: transactions with and
-# without ids and transaction ids, at two isolation levels, with savepoints, prepared and not.
-# The watermark is held back by the transaction that it should be.  Below each that a
+# without feed ids, positions, keys and transaction ids, at two isolation levels, with
+# savepoints, prepared and not.  The watermark is held back by the transaction that it should be.  Below each that a
 # statement was given are only rows that the statement saw, as the end shows; above one that
 # a transaction asks for first is no row that it could have been given.
-# uuidv7_fast_wait() counts each transaction with ids once, in its database.  Transaction ids wrap around.
+# uuidv7_feed_wait() counts each transaction with ids once, in its database.  Transaction ids wrap around.
 #
 #   TEST_SEED=n    the statements of an earlier run again (it printed its seed)
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use FeedWriters;
 use RandomSeed;
 use RawSession;
 
 my ($rounds, $steps) = (120, 40);
 
-my $node = PostgreSQL::Test::Cluster->new('random');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'fast_uuid'
-fast_uuid.ordering = 'instance'
+my $node = new_feed_node('random', q{
 max_connections = 20
 max_prepared_transactions = 40
 max_worker_processes = 2
@@ -38,7 +34,7 @@ my @databases = ('here', 'there');
 foreach my $database (@databases)
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, 'CREATE EXTENSION fast_uuid; CREATE TABLE item (id uuid DEFAULT uuidv7_fast()); CREATE TABLE noise ()');
+	$node->safe_psql($database, 'CREATE EXTENSION fast_uuid; CREATE TABLE item (position bigint DEFAULT uuidv7_feed_position()); CREATE TABLE noise ()');
 }
 
 # Some hundred transaction ids before they wrap around.
@@ -50,7 +46,7 @@ my $segment = $node->data_dir . '/pg_xact/' . sprintf '%04X', $next / (32 * 3276
 append_to_file($segment, "\0" x 262144);
 $node->start;
 
-my ($insert, $noise) = ('INSERT INTO item DEFAULT VALUES RETURNING id', 'INSERT INTO noise DEFAULT VALUES');
+my ($insert, $noise) = ('INSERT INTO item DEFAULT VALUES RETURNING position', 'INSERT INTO noise DEFAULT VALUES');
 my (@sessions, %polls, %prepared, @published, %ended, $number, @wrong);
 
 sub session
@@ -66,9 +62,9 @@ sub session
 sub generate
 {
 	my ($session, $sql) = @_;
-	my $id = $session->query_safe($sql);
+	my $position = $session->query_safe($sql);
 	$ended{ $session->{database} }++ unless $session->{open};
-	push @published, [ $session->{database}, $session->{pid}, $id ] if $session->{open} && !$session->{published}++;
+	push @published, [ $session->{database}, $session->{pid}, $position ] if $session->{open} && !$session->{published}++;
 	return;
 }
 
@@ -82,15 +78,16 @@ sub ends
 }
 
 # The bound, and how many rows there are below it; how many there are from it up to the
-# first id that holds it back.
+# first position that holds it back.
 sub ask
 {
 	my ($session) = @_;
-	my $first = (map { $_->[2] } grep { $_->[0] eq $session->{database} } @published)[0] // 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-	my ($bound, $below, $above) = split / /, $session->query_safe(qq{
-SELECT concat_ws(' ', b, (SELECT count(*) FROM item WHERE id < b), (SELECT count(*) FROM item WHERE id >= b AND id < '$first'))
-  FROM (SELECT uuidv7_fast_watermark() AS b) AS w});
+	my $first = (map { $_->[2] } grep { $_->[0] eq $session->{database} } @published)[0] // '9223372036854775807';
+	my ($bound, $below, $above, $of_id) = split / /, $session->query_safe(qq{
+SELECT concat_ws(' ', b, (SELECT count(*) FROM item WHERE position < b), (SELECT count(*) FROM item WHERE position >= b AND position < $first), of_id)
+  FROM (SELECT uuidv7_feed_position_watermark() AS b, uuidv7_fast_ns(uuidv7_feed_watermark()) AS of_id) AS w});
 	push @{ $polls{ $session->{database} } }, [ $bound, $below ];
+	push @wrong, "$bound of positions, $of_id of ids" if $bound != $of_id;
 	push @wrong, "$above rows were not given" if $above && !$session->{asked};
 	$session->{asked} = 1 if $session->{open};
 	return;
@@ -110,7 +107,8 @@ sub end_prepared
 # What a session does with a transaction open, and with none.
 my %within = (
 	insert => sub { generate($_[0], $insert) },
-	generate => sub { generate($_[0], 'SELECT uuidv7_fast()') },
+	id => sub { generate($_[0], 'SELECT uuidv7_fast_ns(uuidv7_feed_id())') },
+	key => sub { $_[0]->query_safe('SELECT uuidv7_fast()') },
 	noise => sub { $_[0]->query_safe($noise) },
 	ask => \&ask,
 	savepoint => sub {
@@ -129,7 +127,7 @@ my %within = (
 	},
 	end => sub { $_[0]->query_safe(rand() < 0.8 ? 'COMMIT' : 'ROLLBACK'); ends($_[0]) });
 my %alone = (
-	(map { $_ => $within{$_} } 'insert', 'noise', 'ask'),
+	(map { $_ => $within{$_} } 'insert', 'key', 'noise', 'ask'),
 	prepared => sub { end_prepared((sort keys %prepared)[ rand keys %prepared ]) if %prepared },
 	begin => sub { $_[0]->query_safe('BEGIN'); $_[0]->{open} = 1 },
 	# What it is given belongs to this snapshot.
@@ -144,7 +142,7 @@ sub some
 
 @sessions = map { session($databases[ $_ % 2 ]) } 1 .. 10;
 my %watches = map { $_ => session($_) } @databases;
-my %first = map { $_ => $watches{$_}->query_safe('SELECT uuidv7_fast_wait(0)') } @databases;
+my %first = map { $_ => $watches{$_}->query_safe('SELECT uuidv7_feed_wait(0)') } @databases;
 %ended = map { $_ => 0 } @databases;
 
 # A transaction that is older than the wrap has ended for the watermark, and not for the
@@ -174,7 +172,7 @@ foreach my $round (1 .. $rounds)
 		$ways[ rand @ways ]->($session);
 		my $database = $databases[ rand 2 ];
 		my ($holder) = map { $_->[1] =~ /prepared/ ? 0 : $_->[1] } grep { $_->[0] eq $database } @published;
-		my $told = $watches{$database}->query_safe(q{SELECT coalesce(held_back_by::text, '') FROM fast_uuid_stats() WHERE name = 'instance'});
+		my $told = $watches{$database}->query_safe(q{SELECT coalesce(held_back_by::text, '') FROM fast_uuid_stats() WHERE name = 'feed'});
 		push @wrong, "held back by $told in $database" if $told ne ($holder // '');
 		ask($watches{$database}) if rand() < $watched;
 	}
@@ -187,20 +185,20 @@ foreach my $round (1 .. $rounds)
 	ask($_) foreach @sessions;
 	foreach my $database (@databases)
 	{
-		my $counted = $watches{$database}->query_safe('SELECT uuidv7_fast_wait(0)') - $first{$database};
+		my $counted = $watches{$database}->query_safe('SELECT uuidv7_feed_wait(0)') - $first{$database};
 		push @wrong, "$database: $counted ends were counted of $ended{$database}" if $counted != $ended{$database};
 	}
 }
-my %ids = map { $_ => [ split /\n/, $watches{$_}->query_safe('SELECT id FROM item') ] } @databases;
+my %rows = map { $_ => [ split /\n/, $watches{$_}->query_safe('SELECT position FROM item') ] } @databases;
 foreach my $database (@databases)
 {
 	foreach my $poll (@{ $polls{$database} })
 	{
-		my $below = grep { $_ lt $poll->[0] } @{ $ids{$database} };
+		my $below = grep { $_ < $poll->[0] } @{ $rows{$database} };
 		push @wrong, "$database: $poll->[1] rows were given of $below below $poll->[0]" if $below != $poll->[1];
 	}
 }
 is(join("\n", @wrong[ 0 .. ($#wrong > 9 ? 9 : $#wrong) ]), '', ($rounds * $steps) . ' statements');
-note scalar(map { @$_ } values %polls) . ' watermarks, ' . scalar(map { @$_ } values %ids) . ' rows';
+note scalar(map { @$_ } values %polls) . ' watermarks, ' . scalar(map { @$_ } values %rows) . ' rows';
 $node->stop;
 done_testing();

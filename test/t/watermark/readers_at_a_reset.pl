@@ -1,32 +1,29 @@
-# Readers that follow a table by the watermark, when the order is reset: by the
+# Readers that follow a table by the watermark, when the feed's order is reset: by the
 # statements of the documents none misses a row, in any database; one whose position
 # is not lowered does, which is why they are there.  The same for bounds that are stored.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
 use Examples;
+use FeedWriters;
 
-my $node = PostgreSQL::Test::Cluster->new('readers');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\nfast_uuid.required_ordering = 'instance'\n");
-$node->start;
+my $node = start_feed('readers', '');
 
-# The blocks of a page, of any kind, that reset the order.
+# The blocks of a page, of any kind, that reset it.
 sub resets
 {
 	my ($page) = @_;
-	return grep { /^SELECT fast_uuid_reset_ordering\(\);$/m } slurp_file($page) =~ /^```\w*\n(.*?)^```$/msg;
+	return grep { /^SELECT uuidv7_feed_reset\(\);$/m } slurp_file($page) =~ /^```\w*\n(.*?)^```$/msg;
 }
 my @of_positions = resets('doc/operations.md');
 is(scalar @of_positions, 1, 'a statement for positions');
 
-my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ outbox/ } examples('doc/change-feeds.md');
+my @recipes = map { $_->{sql} } grep { $_->{sql} =~ /CREATE \w+ (?:outbox|event)/ } examples('doc/change-feeds.md');
 foreach my $database ('here', 'there', 'forgotten')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
@@ -43,18 +40,18 @@ sub add
 sub read_to
 {
 	my ($database, $id) = @_;
-	$node->poll_query_until($database, "SELECT '$id' < uuidv7_fast_watermark()") or die 'the watermark stands still';
+	$node->poll_query_until($database, "SELECT '$id' < uuidv7_feed_watermark()") or die 'the watermark stands still';
 	return $node->safe_psql($database, q{SELECT string_agg(payload #>> '{}', ' ' ORDER BY id) FROM outbox_next('mail')});
 }
 
 # In seconds.
 sub lead
 {
-	return $node->safe_psql('here', q{SELECT round(extract(epoch FROM clock_lead)) FROM fast_uuid_stats() WHERE name = 'instance'});
+	return $node->safe_psql('here', q{SELECT round(extract(epoch FROM clock_lead)) FROM fast_uuid_stats() WHERE name = 'feed'});
 }
 
 # A time that the clock reaches in an hour.
-$node->safe_psql('here', q{SET fast_uuid.max_clock_lead = '2 h'; SELECT fast_uuid_observe(uuidv7_fast_max(now() + interval '1 h'))});
+$node->safe_psql('here', q{SET fast_uuid.max_clock_lead = '2 h'; SELECT uuidv7_feed_observe(uuidv7_fast_max(now() + interval '1 h'))});
 foreach my $database ('here', 'there', 'forgotten')
 {
 	is(read_to($database, add($database, 'ahead')), 'ahead', "$database, before the reset: a row is read");

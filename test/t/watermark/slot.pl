@@ -5,8 +5,6 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
@@ -14,9 +12,9 @@ use FeedWriters;
 use RawSession;
 
 my $settings = "autovacuum = off\nsynchronous_commit = local\nsynchronous_standby_names = 'nobody'";
-my $node = start_in_order('slot', $settings, allows_streaming => 'logical');
+my $node = start_feed('slot', $settings, allows_streaming => 'logical');
 $node->safe_psql('postgres', q{
-CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
+CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id());
 CREATE TABLE other (n int)});
 
 my ($first, $second, $small, $great, $asks) = map { RawSession->start($node) } 1 .. 5;
@@ -48,12 +46,12 @@ $second->query_safe('COMMIT');
 $node->poll_query_until('postgres', sprintf("$waits OR (SELECT state = 'idle in transaction' FROM pg_stat_activity WHERE pid = $pid)", $number))
   or BAIL_OUT('the slot has no snapshot');
 $small->query_safe('COMMIT');
-cmp_ok($asks->query_safe('SELECT uuidv7_fast_watermark()'), 'gt', $id, 'a row was committed, and another session has a watermark beyond it');
+cmp_ok($asks->query_safe('SELECT uuidv7_feed_watermark()'), 'gt', $id, 'a row was committed, and another session has a watermark beyond it');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid_of_great)");
 $slot->receive;
 is($slot->{error}, '', 'the slot is there');
 is($slot->query_safe("SELECT count(*) FROM made WHERE id = '$id'"), '0', 'its snapshot does not show the row');
-cmp_ok($slot->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, 'nor is its watermark beyond it');
+cmp_ok($slot->query_safe('SELECT uuidv7_feed_watermark()'), 'le', $id, 'nor is its watermark beyond it');
 $_->quit foreach $first, $second, $small, $asks, $slot;
 $node->stop('immediate');
 done_testing();

@@ -5,8 +5,6 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
@@ -14,36 +12,36 @@ use FeedWriters;
 use RawSession;
 use Watchdog;
 
-my $node = start_in_order('statements', "autovacuum = off\njit = off\nplan_cache_mode = force_generic_plan");
+my $node = start_feed('statements', "autovacuum = off\njit = off\nplan_cache_mode = force_generic_plan");
 $node->safe_psql('postgres', q{
-CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), name text);
-CREATE VIEW feed AS SELECT * FROM made WHERE id < uuidv7_fast_watermark();
-CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM made WHERE id < uuidv7_fast_watermark();
-CREATE FUNCTION bound() RETURNS uuid STABLE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
+CREATE TABLE made (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id(), name text);
+CREATE VIEW feed AS SELECT * FROM made WHERE id < uuidv7_feed_watermark();
+CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM made WHERE id < uuidv7_feed_watermark();
+CREATE FUNCTION bound() RETURNS uuid STABLE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_feed_watermark(); END';
 CREATE FUNCTION read_stable() RETURNS SETOF uuid STABLE LANGUAGE plpgsql AS
-	'BEGIN RETURN QUERY SELECT id FROM made WHERE id < uuidv7_fast_watermark(); END';
+	'BEGIN RETURN QUERY SELECT id FROM made WHERE id < uuidv7_feed_watermark(); END';
 CREATE FUNCTION read_volatile() RETURNS SETOF uuid VOLATILE LANGUAGE plpgsql AS $$
 DECLARE
-	upto uuid := uuidv7_fast_watermark();
+	upto uuid := uuidv7_feed_watermark();
 BEGIN
 	RETURN QUERY SELECT id FROM made WHERE id < upto;
 END $$;
 CREATE FUNCTION read_sql() RETURNS SETOF uuid VOLATILE LANGUAGE sql AS
-	'SELECT uuidv7_fast_watermark(); SELECT id FROM made WHERE id < uuidv7_fast_watermark()';
-CREATE FUNCTION take() RETURNS uuid VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_fast_watermark(); END';
+	'SELECT uuidv7_feed_watermark(); SELECT id FROM made WHERE id < uuidv7_feed_watermark()';
+CREATE FUNCTION take() RETURNS uuid VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN uuidv7_feed_watermark(); END';
 });
 
-my @prepare = ('PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_fast_watermark()',
+my @prepare = ('PREPARE generic AS SELECT id FROM made WHERE id < uuidv7_feed_watermark()',
 	'PREPARE by_argument (uuid) AS SELECT id FROM made WHERE id < $1');
 my ($writer, $reader, $other) = map { RawSession->start($node, @prepare) } 1 .. 3;
 my $insert = 'INSERT INTO made DEFAULT VALUES RETURNING id';
 
 # A transaction ends between a snapshot and the call.
 my @reads = (
-	'SELECT id FROM made WHERE id < uuidv7_fast_watermark()', 'SELECT id FROM made WHERE id < (SELECT uuidv7_fast_watermark())',
-	'SELECT id FROM feed', 'SELECT id FROM guarded', 'SELECT id FROM made, uuidv7_fast_watermark() AS upto WHERE id < upto',
+	'SELECT id FROM made WHERE id < uuidv7_feed_watermark()', 'SELECT id FROM made WHERE id < (SELECT uuidv7_feed_watermark())',
+	'SELECT id FROM feed', 'SELECT id FROM guarded', 'SELECT id FROM made, uuidv7_feed_watermark() AS upto WHERE id < upto',
 	'SELECT id FROM made WHERE id < bound()', 'SELECT read_stable()', 'SELECT read_volatile()', 'SELECT read_sql()',
-	'EXECUTE generic', 'EXECUTE by_argument (uuidv7_fast_watermark())');
+	'EXECUTE generic', 'EXECUTE by_argument (uuidv7_feed_watermark())');
 foreach my $isolation ('REPEATABLE READ', 'SERIALIZABLE')
 {
 	$writer->query_safe('BEGIN');
@@ -54,16 +52,16 @@ foreach my $isolation ('REPEATABLE READ', 'SERIALIZABLE')
 	$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
 	$reader->query_safe('SELECT count(*) FROM made');
 	$writer->query_safe('COMMIT');
-	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, "$isolation, a snapshot from before the end of the older one: the watermark is not beyond it");
+	cmp_ok($reader->query_safe('SELECT uuidv7_feed_watermark()'), 'le', $id, "$isolation, a snapshot from before the end of the older one: the watermark is not beyond it");
 	my $later = $other->query_safe($insert);
-	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, "$isolation, a snapshot from before a commit: the watermark is not beyond what was committed");
+	cmp_ok($reader->query_safe('SELECT uuidv7_feed_watermark()'), 'le', $id, "$isolation, a snapshot from before a commit: the watermark is not beyond what was committed");
 	unlike($reader->query_safe($_), qr/$id|$later/, "$isolation, before a commit: $_") foreach @reads;
 	$reader->query_safe('COMMIT');
 	like($reader->query_safe($_), qr/$id.*$later/s, "$isolation, in the next transaction: $_") foreach @reads;
 }
 
 my $waits = 'FROM (SELECT pg_advisory_lock(1) OFFSET 0) AS waited';
-foreach my $call ('uuidv7_fast_watermark()', 'bound()', '(SELECT uuidv7_fast_watermark() WHERE waited IS NOT NULL)')
+foreach my $call ('uuidv7_feed_watermark()', 'bound()', '(SELECT uuidv7_feed_watermark() WHERE waited IS NOT NULL)')
 {
 	$writer->query_safe('SELECT pg_advisory_lock(1) IS NULL');
 	$writer->query_safe('BEGIN');
@@ -75,7 +73,7 @@ foreach my $call ('uuidv7_fast_watermark()', 'bound()', '(SELECT uuidv7_fast_wat
 	$writer->query_safe('SELECT pg_advisory_unlock(1)');
 	cmp_ok($reader->receive, 'le', $id, "READ COMMITTED, a commit while the statement waits: $call is not beyond what was committed");
 	$reader->query_safe('SELECT pg_advisory_unlock(1)');
-	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'gt', $id, 'that of the next statement is');
+	cmp_ok($reader->query_safe('SELECT uuidv7_feed_watermark()'), 'gt', $id, 'that of the next statement is');
 }
 
 # The earlier watermark that serves for an older snapshot: of another session, but not of
@@ -86,22 +84,22 @@ foreach my $call ('uuidv7_fast_watermark()', 'bound()', '(SELECT uuidv7_fast_wat
 	$node->safe_psql('busy',     'CREATE EXTENSION fast_uuid');
 	$writer->query_safe('BEGIN');
 	$writer->query_safe($insert);
-	my $early = $other->query_safe('SELECT uuidv7_fast_watermark()');
+	my $early = $other->query_safe('SELECT uuidv7_feed_watermark()');
 	$other->query_safe('CREATE TABLE something ()');
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	$reader->query_safe('SELECT count(*) FROM made');
 	$writer->query_safe('COMMIT');
-	$node->safe_psql('busy', "DO \$\$ BEGIN FOR i IN 1..1000 LOOP CREATE TEMP TABLE t (); DROP TABLE t; PERFORM uuidv7_fast_watermark(); COMMIT; END LOOP; END \$\$");
-	is($reader->query_safe('SELECT uuidv7_fast_watermark()'), $early, 'a watermark that another session was given, before many of another database');
+	$node->safe_psql('busy', "DO \$\$ BEGIN FOR i IN 1..1000 LOOP CREATE TEMP TABLE t (); DROP TABLE t; PERFORM uuidv7_feed_watermark(); COMMIT; END LOOP; END \$\$");
+	is($reader->query_safe('SELECT uuidv7_feed_watermark()'), $early, 'a watermark that another session was given, before many of another database');
 	$reader->query_safe('COMMIT');
 
 	$writer->query_safe('BEGIN');
 	my $id = $writer->query_safe($insert);
-	cmp_ok($node->safe_psql('busy', 'SELECT uuidv7_fast_watermark()'), 'gt', $id, 'a row is not committed, and another database has a watermark beyond it');
+	cmp_ok($node->safe_psql('busy', 'SELECT uuidv7_feed_watermark()'), 'gt', $id, 'a row is not committed, and another database has a watermark beyond it');
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	$reader->query_safe('SELECT count(*) FROM made');
 	$writer->query_safe('COMMIT');
-	cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, '... which does not serve here');
+	cmp_ok($reader->query_safe('SELECT uuidv7_feed_watermark()'), 'le', $id, '... which does not serve here');
 	$reader->query_safe('COMMIT');
 }
 
@@ -110,7 +108,7 @@ foreach my $call ('uuidv7_fast_watermark()', 'bound()', '(SELECT uuidv7_fast_wat
 $other->query_safe('BEGIN');
 $other->query_safe('CREATE TABLE own ()');
 $writer->query_safe('CREATE TABLE later ()');
-my $latest = $other->query_safe('SELECT uuidv7_fast_watermark()');
+my $latest = $other->query_safe('SELECT uuidv7_feed_watermark()');
 $writer->query_safe('CREATE TABLE latest ()');
 $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $reader->query_safe('SELECT count(*) FROM made');
@@ -118,9 +116,9 @@ foreach (1 .. 20)
 {
 	$writer->query_safe('CREATE TABLE t ()');
 	$writer->query_safe('DROP TABLE t');
-	$writer->query_safe('SELECT uuidv7_fast_watermark()');
+	$writer->query_safe('SELECT uuidv7_feed_watermark()');
 }
-is($reader->query_safe('SELECT uuidv7_fast_watermark()'), $latest, 'the latest watermark from before a snapshot');
+is($reader->query_safe('SELECT uuidv7_feed_watermark()'), $latest, 'the latest watermark from before a snapshot');
 $_->query_safe('COMMIT') foreach $reader, $other;
 
 # In one session the watermark does not go back, whatever others do; and what a transaction
@@ -128,11 +126,11 @@ $_->query_safe('COMMIT') foreach $reader, $other;
 # The writer goes on until the reader has seen enough: how much that is in a second
 # depends on the machine.
 $reader->query_safe('SELECT pg_advisory_lock(1)');
-$writer->send(q{DO $$ BEGIN LOOP PERFORM uuidv7_fast(); PERFORM txid_current(); COMMIT; EXIT WHEN pg_try_advisory_xact_lock(1); END LOOP; END $$});
+$writer->send(q{DO $$ BEGIN LOOP PERFORM uuidv7_feed_id(); PERFORM txid_current(); COMMIT; EXIT WHEN pg_try_advisory_xact_lock(1); END LOOP; END $$});
 is($reader->query_safe(q{DO $$
 DECLARE
 	one uuid;
-	two uuid := uuidv7_fast_watermark();
+	two uuid := uuidv7_feed_watermark();
 	changes int := 0;
 	used bigint[] := '{}';
 	i int := 0;
@@ -141,7 +139,7 @@ BEGIN
 		i := i + 1;
 		ASSERT i < 50000000, 'it changes';
 		one := two;
-		two := uuidv7_fast_watermark();
+		two := uuidv7_feed_watermark();
 		ASSERT two >= one, 'it goes back';
 		changes := changes + (two > one)::int;
 		IF changes >= 20 AND used = '{}' OR changes >= 500 AND i >= 1000000 THEN
@@ -164,13 +162,13 @@ INSERT INTO halves SELECT n % 2 FROM generate_series(1, 10) AS n;
 CREATE FUNCTION pause(half int) RETURNS bool VOLATILE LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM pg_advisory_lock(1), pg_advisory_unlock(1) WHERE half = 1;
-	PERFORM uuidv7_fast_watermark(), nested();
+	PERFORM uuidv7_feed_watermark(), nested();
 	RETURN true;
 END $$});
 foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
-	foreach my $read ('SELECT count(DISTINCT upto) FROM (SELECT unnest(ARRAY[uuidv7_fast_watermark(), bound(), nested()]) AS upto FROM halves WHERE pause(half)) AS s',
-		'SELECT 11 - count(*) FROM halves WHERE pause(half) AND nested() = (SELECT uuidv7_fast_watermark())')
+	foreach my $read ('SELECT count(DISTINCT upto) FROM (SELECT unnest(ARRAY[uuidv7_feed_watermark(), bound(), nested()]) AS upto FROM halves WHERE pause(half)) AS s',
+		'SELECT 11 - count(*) FROM halves WHERE pause(half) AND nested() = (SELECT uuidv7_feed_watermark())')
 	{
 		my $pid = $reader->query_safe('SELECT pg_backend_pid()');
 		$writer->query_safe('SELECT pg_advisory_lock(1) IS NULL');
@@ -187,13 +185,13 @@ foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 # A REPEATABLE READ transaction keeps it, although those of others have pushed it out of
 # shared memory.
 $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
-my $still = $reader->query_safe('SELECT uuidv7_fast_watermark()');
+my $still = $reader->query_safe('SELECT uuidv7_feed_watermark()');
 foreach (1 .. 300)
 {
 	$other->query_safe($insert);
-	$writer->query_safe('SELECT uuidv7_fast_watermark()');
+	$writer->query_safe('SELECT uuidv7_feed_watermark()');
 }
-is($reader->query_safe($_), $still, "REPEATABLE READ, beyond what is kept for all: $_") foreach 'SELECT uuidv7_fast_watermark()', 'SELECT nested()';
+is($reader->query_safe($_), $still, "REPEATABLE READ, beyond what is kept for all: $_") foreach 'SELECT uuidv7_feed_watermark()', 'SELECT nested()';
 $reader->query_safe('COMMIT');
 
 # A cursor keeps its value, whatever is done between two rows.
@@ -202,15 +200,15 @@ foreach my $hold ('WITHOUT HOLD', 'WITH HOLD')
 	$writer->query_safe('BEGIN');
 	my $id = $writer->query_safe($insert);
 	$reader->query_safe('BEGIN');
-	$reader->query_safe("DECLARE c CURSOR $hold FOR SELECT uuidv7_fast_watermark() FROM generate_series(1, 4)");
-	$reader->query_safe("DECLARE r CURSOR $hold FOR SELECT id FROM made WHERE id < uuidv7_fast_watermark()");
+	$reader->query_safe("DECLARE c CURSOR $hold FOR SELECT uuidv7_feed_watermark() FROM generate_series(1, 4)");
+	$reader->query_safe("DECLARE r CURSOR $hold FOR SELECT id FROM made WHERE id < uuidv7_feed_watermark()");
 	$writer->query_safe('COMMIT');
 	my @fetched;
 	foreach my $n (1 .. 300)
 	{
 		push @fetched, $reader->query_safe('FETCH c') if $n % 100 == 0;
 		$reader->query_safe('COMMIT') if $hold eq 'WITH HOLD' && $n == 150;
-		$reader->query_safe('SELECT uuidv7_fast_watermark()');
+		$reader->query_safe('SELECT uuidv7_feed_watermark()');
 		$other->query_safe('UPDATE made SET name = 1 WHERE id = (SELECT min(id::text)::uuid FROM made)') if $n % 10 == 0;
 	}
 	is($fetched[2], $fetched[0], "a cursor $hold has one value");
@@ -226,13 +224,13 @@ foreach my $hold ('WITHOUT HOLD', 'WITH HOLD')
 sub fetch
 {
 	my ($name) = @_;
-	$reader->query_safe("DECLARE $name CURSOR FOR SELECT uuidv7_fast_watermark() FROM generate_series(1, 2)");
+	$reader->query_safe("DECLARE $name CURSOR FOR SELECT uuidv7_feed_watermark() FROM generate_series(1, 2)");
 	return $reader->query_safe("FETCH $name");
 }
 $reader->query_safe('BEGIN');
 my $given = fetch('first');
 is(fetch('second'), $given, 'two cursors of one moment have one value');
-$writer->query_safe('SELECT uuidv7_fast_watermark()');
+$writer->query_safe('SELECT uuidv7_feed_watermark()');
 $other->query_safe($insert);
 $reader->query_safe('CLOSE first');
 cmp_ok(fetch("later_$_"), 'gt', $given, 'one is closed, and others have a later one') foreach 1 .. 5;
@@ -247,43 +245,43 @@ my $exported = $other->query_safe('SELECT pg_export_snapshot()');
 $writer->query_safe('COMMIT');
 $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $reader->query_safe("SET TRANSACTION SNAPSHOT '$exported'");
-cmp_ok($reader->query_safe('SELECT uuidv7_fast_watermark()'), 'le', $id, 'an imported snapshot: the watermark is not beyond what was committed since');
+cmp_ok($reader->query_safe('SELECT uuidv7_feed_watermark()'), 'le', $id, 'an imported snapshot: the watermark is not beyond what was committed since');
 $_->query_safe('COMMIT') foreach $reader, $other;
 
 # What a reader does besides.
 $node->safe_psql('postgres', q{
-CREATE TABLE queue (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
+CREATE TABLE queue (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id());
 CREATE TABLE copied (id uuid PRIMARY KEY);
 CREATE TABLE progress (upto uuid);
-INSERT INTO queue SELECT uuidv7_fast_set(10);
-INSERT INTO progress VALUES (uuidv7_fast_watermark())});
-is($reader->query_safe('WITH gone AS (DELETE FROM queue WHERE id < uuidv7_fast_watermark() RETURNING id) SELECT count(*) FROM gone'), '10', 'DELETE ... RETURNING takes rows');
+INSERT INTO queue SELECT FROM generate_series(1, 10);
+INSERT INTO progress VALUES (uuidv7_feed_watermark())});
+is($reader->query_safe('WITH gone AS (DELETE FROM queue WHERE id < uuidv7_feed_watermark() RETURNING id) SELECT count(*) FROM gone'), '10', 'DELETE ... RETURNING takes rows');
 is($reader->query_safe('MERGE INTO copied AS c USING feed AS f ON c.id = f.id WHEN NOT MATCHED THEN INSERT VALUES (f.id)'), '', 'MERGE copies them');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM made LEFT JOIN copied USING (id) WHERE copied.id IS NULL'), '0', '... all');
-is($reader->query_safe('UPDATE progress SET upto = uuidv7_fast_watermark() WHERE upto < uuidv7_fast_watermark() RETURNING true'), 't', 'UPDATE stores it');
+is($reader->query_safe('UPDATE progress SET upto = uuidv7_feed_watermark() WHERE upto < uuidv7_feed_watermark() RETURNING true'), 't', 'UPDATE stores it');
 
 # The planner: an index condition, and partitions that are not opened.
 $node->safe_psql('postgres', q{
-CREATE TABLE parted (id uuid PRIMARY KEY DEFAULT uuidv7_fast()) PARTITION BY RANGE (id);
+CREATE TABLE parted (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id()) PARTITION BY RANGE (id);
 CREATE TABLE parted_past PARTITION OF parted FOR VALUES FROM (MINVALUE) TO ('02000000-0000-7000-8000-000000000000');
 CREATE TABLE parted_future PARTITION OF parted FOR VALUES FROM ('02000000-0000-7000-8000-000000000000') TO (MAXVALUE);
-INSERT INTO made SELECT uuidv7_fast_set(10000);
+INSERT INTO made SELECT FROM generate_series(1, 10000);
 ANALYZE made});
-foreach my $read ('made WHERE id < uuidv7_fast_watermark() AND', 'feed WHERE', 'guarded WHERE')
+foreach my $read ('made WHERE id < uuidv7_feed_watermark() AND', 'feed WHERE', 'guarded WHERE')
 {
 	my $plan = $node->safe_psql('postgres', "EXPLAIN (COSTS OFF) SELECT * FROM $read id > uuidv7_fast_min(now()) ORDER BY id LIMIT 100");
-	like($plan, qr/Index Scan using made_pkey.*\n.*Index Cond: .*id < uuidv7_fast_watermark\(\)/, "$read: an index condition");
+	like($plan, qr/Index Scan using made_pkey.*\n.*Index Cond: .*id < uuidv7_feed_watermark\(\)/, "$read: an index condition");
 	unlike($plan, qr/Filter/, '... alone');
 }
-my $plan = $node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT * FROM parted WHERE id < uuidv7_fast_watermark()');
+my $plan = $node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT * FROM parted WHERE id < uuidv7_feed_watermark()');
 like($plan, qr/Subplans Removed: 1/, 'a partition beyond it is pruned');
 unlike($plan, qr/parted_future/, '... that of the future');
 $node->safe_psql('postgres', q{
-CREATE TABLE many AS SELECT uuidv7_fast_set(100000) AS id;
+CREATE TABLE many AS SELECT uuidv7_feed_id() AS id FROM generate_series(1, 100000);
 ALTER TABLE many SET (parallel_workers = 2)});
 my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET parallel_leader_participation = off;';
-like($node->safe_psql('postgres', "$parallel EXPLAIN SELECT count(*) FROM many WHERE id < (SELECT uuidv7_fast_watermark())"), qr/Workers Planned: 2/, 'parallel workers compare with it');
-is($node->safe_psql('postgres', "$parallel SELECT count(*) FROM many WHERE id < (SELECT uuidv7_fast_watermark())"), '100000', '... which the leader has asked for');
+like($node->safe_psql('postgres', "$parallel EXPLAIN SELECT count(*) FROM many WHERE id < (SELECT uuidv7_feed_watermark())"), qr/Workers Planned: 2/, 'parallel workers compare with it');
+is($node->safe_psql('postgres', "$parallel SELECT count(*) FROM many WHERE id < (SELECT uuidv7_feed_watermark())"), '100000', '... which the leader has asked for');
 
 # The hole that is left: a VOLATILE function gives a later one to the statement that
 # calls it.

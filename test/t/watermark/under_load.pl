@@ -9,7 +9,6 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
@@ -25,22 +24,17 @@ my ($enough, $stop) = ("$dir/enough", "$dir/stop");
 
 # A commit waits for others before it is flushed, and so stands between "begun"
 # and "visible" for a while.
-my $node = PostgreSQL::Test::Cluster->new('fire');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-fast_uuid.ordering = 'instance'
+my $node = new_feed_node('fire', q{
 max_connections = 60
 max_prepared_transactions = 60
 fsync = on
 commit_delay = 2000
 commit_siblings = 1
 });
-my $durable = $node->pg_version >= 17;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'") unless $durable;
 fake_clock_installed() ? start_with_fake_clock($node) : $node->start;
 $node->safe_psql('postgres', q{
 CREATE EXTENSION fast_uuid;
-CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), way text);
+CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id(), way text);
 
 -- A row that is written when the transaction commits, or prepares.
 CREATE TABLE late ();
@@ -67,13 +61,15 @@ BEGIN
 END $$;
 });
 
+$node->safe_psql('postgres', guard('followed'));
+
 # Writers
 
 my @pieces = (
 	sub { 'INSERT INTO followed (way) VALUES (\'row\')' },
-	sub { 'INSERT INTO followed VALUES (uuidv7_fast(\'xorshift128+\'), \'row\')' },
-	sub { 'INSERT INTO followed SELECT uuidv7_fast_set(' . int(1 + rand 100) . '), \'set\'' },
-	sub { 'INSERT INTO followed SELECT unnest(uuidv7_fast_array(' . int(1 + rand 300) . ')), \'array\'' },
+	sub { 'INSERT INTO followed VALUES (uuidv7_feed_id(\'xorshift128+\'), \'row\')' },
+	sub { 'INSERT INTO followed (way) SELECT \'rows\' FROM generate_series(1, ' . int(1 + rand 100) . ')' },
+	sub { 'SELECT uuidv7_fast(); INSERT INTO followed (way) VALUES (\'row\')' },
 	sub { 'INSERT INTO late DEFAULT VALUES' },
 	sub { 'SAVEPOINT a; INSERT INTO followed (way) VALUES (\'lost\'); ROLLBACK TO a; INSERT INTO followed (way) VALUES (\'savepoint\');'
 		  . 'SAVEPOINT b; INSERT INTO followed (way) VALUES (\'savepoint\'); RELEASE b' },
@@ -90,7 +86,6 @@ sub write_transaction
 	return finish_prepared($session) if $choice < 0.3;
 
 	run_in($session, 'BEGIN');
-	run_in($session, "SET LOCAL fast_uuid.ordering = 'durable'") if $durable && rand() < 0.3;
 	foreach (0 .. rand 3)
 	{
 		run_in($session, $pieces[ rand @pieces ]->());
@@ -147,7 +142,7 @@ sub write_until_enough
 # Readers.  Each gets its session and the last id that it has seen, and returns those
 # that come next.
 
-my $below = 'id < uuidv7_fast_watermark()';
+my $below = 'id < uuidv7_feed_watermark()';
 
 sub by_statement
 {
@@ -179,7 +174,7 @@ sub by_cursor
 	{
 		$some = run_in($session, 'FETCH 500 c');
 		$ids .= ($ids eq '' || $some eq '' ? '' : "\n") . $some;
-		run_in($session, 'SELECT uuidv7_fast_watermark()');
+		run_in($session, 'SELECT uuidv7_feed_watermark()');
 	} while ($some ne '');
 	run_in($session, 'COMMIT');
 	return $ids;
@@ -191,7 +186,7 @@ my %reader = (
 	cursor => \&by_cursor,
 	naive => by_statement("SELECT id FROM followed WHERE id > '%s' ORDER BY id"));
 
-my @ways = ('array', 'deferred trigger', 'exception', 'procedure', 'row', 'savepoint', 'set');
+my @ways = ('deferred trigger', 'exception', 'procedure', 'row', 'rows', 'savepoint');
 my $began = clock_gettime(CLOCK_MONOTONIC);
 my @readers = map { follow($node, "reader $_", "$dir/$_", $stop, $reader{$_}) } sort keys %reader;
 my @writers = map { my $name = $_; in_background("writer $name", sub { srand($name); write_until_enough($name) }) } 1 .. $writers;
