@@ -184,5 +184,7 @@ install_for_tests()
 			rm -rf "$OLDPWD"
 		fi
 	fi
+	# What script/test does not install for itself, because the package starts it.
+	install_packages pgbouncer
 	bash "$top/script/test" --packages
 }

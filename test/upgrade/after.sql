@@ -15,28 +15,32 @@ BEGIN
     'the index by time finds old and new rows';
 END $$;
 
--- Durable order goes on beyond what came over, ten days ahead of the clock: once the upper
--- bound is observed that pg_upgrade carries over, or the greatest id, where there was a
--- dump.  Where the old server had no such order it begins by the clock.
-SET fast_uuid.ordering = 'durable';
+-- Feed ids go on beyond what came over, ten days ahead of the clock: once the upper bound
+-- is observed that pg_upgrade carries over, or the greatest id, where there was a dump.
 SET fast_uuid.max_clock_lead = '20 d';
 DO $$
 DECLARE
-  largest uuid := (SELECT id FROM durable ORDER BY id DESC LIMIT 1);
-  carried timestamptz := (SELECT upper_bound FROM fast_uuid_stats() WHERE name = 'durable');
+  latest feed := (SELECT feed FROM feed ORDER BY id DESC LIMIT 1);
+  carried timestamptz := (SELECT upper_bound FROM fast_uuid_stats() WHERE name = 'feed');
 BEGIN
-  ASSERT largest IS NULL OR largest > uuidv7_fast_max(now() + interval '9 days'), 'what came over is ahead of the clock';
+  ASSERT latest.id > uuidv7_fast_max(now() + interval '9 days'), 'what came over is ahead of the clock';
   IF carried IS NOT NULL THEN
     BEGIN
-      PERFORM uuidv7_fast();
+      PERFORM uuidv7_feed_id();
       ASSERT false, 'an upper bound ten days ahead is refused';
     EXCEPTION WHEN object_not_in_prerequisite_state THEN
-      PERFORM fast_uuid_observe(uuidv7_fast_max(carried));
+      PERFORM uuidv7_feed_observe(uuidv7_fast_max(carried));
     END;
-  ELSIF largest IS NOT NULL THEN
-    ASSERT uuidv7_fast() < largest, 'a dump has no upper bound';
-    PERFORM fast_uuid_observe(largest);
+  ELSE
+    ASSERT uuidv7_feed_id() < latest.id, 'a dump has no upper bound';
+    PERFORM uuidv7_feed_observe(latest.id);
   END IF;
-  ASSERT uuidv7_fast() > coalesce(largest, uuidv7_fast_min(now())), 'durable order goes on';
-  ASSERT uuidv7_fast() < uuidv7_fast_max(coalesce(uuidv7_fast_timestamp(largest), now()) + interval '10 min'), 'and not further than it must';
+  INSERT INTO feed DEFAULT VALUES;
+  ASSERT (SELECT id > latest.id AND position > latest.position FROM feed ORDER BY id DESC LIMIT 1), 'the feed goes on';
+  ASSERT uuidv7_feed_id() < uuidv7_fast_max(uuidv7_fast_timestamp(latest.id) + interval '10 min'), 'and not further than it must';
+  BEGIN
+    INSERT INTO feed (id) VALUES (uuidv7_fast_min(now()));
+    ASSERT false, 'the guard came over';
+  EXCEPTION WHEN check_violation THEN
+  END;
 END $$;

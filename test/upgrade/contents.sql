@@ -9,4 +9,4 @@ SELECT adrelid::regclass, adnum, pg_get_expr(adbin, adrelid)
 SELECT indexdef FROM pg_indexes WHERE tablename IN ('item', 'event') ORDER BY indexdef;
 SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'item'::regclass AND contype IN ('c', 'p') ORDER BY conname;
 SELECT extname, extversion FROM pg_extension WHERE extname = 'fast_uuid';
-SELECT 'durable', id FROM durable ORDER BY id;
+SELECT 'feed', id, position FROM feed ORDER BY id;

@@ -22,13 +22,12 @@ INSERT INTO event (id, n)
   SELECT uuidv7_fast_at(timestamptz '2015-01-01 00:00Z' + n * interval '1 day'), n FROM generate_series(0, 5000) AS n;
 INSERT INTO event (n) SELECT generate_series(5001, 6000);
 
--- Durable order, where this server has it: its upper bound is ten days ahead of the clock
--- of the server to come.
-CREATE TABLE durable (id uuid);
-SELECT current_setting('server_version_num')::integer >= 170000 AS has_durable \gset
-\if :has_durable
-SET fast_uuid.ordering = 'durable';
+-- A feed that is ten days ahead of the clock of the server to come.
+CREATE TABLE feed (
+  id       uuid PRIMARY KEY DEFAULT uuidv7_feed_id(),
+  position bigint UNIQUE DEFAULT uuidv7_feed_position()
+);
+CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON feed FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
 SET fast_uuid.max_clock_lead = '20 d';
-SELECT fast_uuid_observe(uuidv7_fast_min(now() + interval '10 days')) \g /dev/null
-INSERT INTO durable SELECT uuidv7_fast_set(1000);
-\endif
+SELECT uuidv7_feed_observe(uuidv7_fast_min(now() + interval '10 days')) \g /dev/null
+INSERT INTO feed SELECT FROM generate_series(1, 1000);

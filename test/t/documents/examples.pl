@@ -20,7 +20,7 @@ my @nowhere = ('timescaledb', 'citus');
 my $node = PostgreSQL::Test::Cluster->new('examples');
 $node->init;
 
-# As the pages say: before 17 instance order requires it.
+# As the pages say: before 17 feeds require it.
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\ntimezone = 'Asia/Kolkata'");
 $node->start;
 my $version = int($node->safe_psql('postgres', 'SHOW server_version_num') / 10000);

@@ -112,9 +112,9 @@ foreach my $case (
 	is(complaints($text, \&lost_links), $lost, 'noticed: ' . ($lost eq '' ? "nothing in $case->[0]" : $lost) =~ s/\n.*//sr);
 }
 foreach my $case (
-	[ '`doc/ordering.md` `script/test --packages` `ordering/ordering.[ch]` `src/entropy/NAME.c`, `sql/*--1.0.sql`', '' ],
+	[ '`doc/ordering.md` `script/test --packages` `feed/watermark.[ch]` `src/entropy/NAME.c`, `sql/*--1.0.sql`', '' ],
 	[ '`doc/nothing.md`, `src/lost.c`: `script/tests --help`', '1:doc/nothing.md 1:src/lost.c 1:script/tests' ],
-	[ "`watermark/held_back.pl`\n`watermark/lost.pl` `lost.h` `ordering/lost.h` `array.c`", '2:watermark/lost.pl 2:lost.h 2:ordering/lost.h' ],
+	[ "`watermark/held_back.pl`\n`watermark/lost.pl` `lost.h` `feed/lost.h` `generate.c`", '2:watermark/lost.pl 2:lost.h 2:feed/lost.h' ],
 	[ "\n```sh\nscript/demos\n```\ndoc/nothing.md", '3:script/demos' ])
 {
 	my ($text, $lost) = @$case;

@@ -25,7 +25,7 @@ append_to_file($other, "#!/bin/sh\n[ \"\$1\" = --pkgincludedir ] && echo $build/
 chmod(0755, $other) or die "could not chmod: $!";
 
 # What make says of two objects of the library, and one that only tests load.
-my @objects = ('src/entropy/openssl.o', 'src/ordering/in_flight.o', 'test/modules/stat_pack.so');
+my @objects = ('src/entropy/openssl.o', 'src/feed/in_flight.o', 'test/modules/stat_pack.so');
 
 sub make
 {

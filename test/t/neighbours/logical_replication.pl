@@ -52,8 +52,8 @@ foreach my $side (@sides)
 		  . "\$\$ PUBLICATION item WITH (copy_data = false$origin)");
 }
 
-# Sessions of both sides, from every source and under both orders, until each side has
-# the rows of all, or has failed.
+# Sessions of both sides, from every source, with keys and with feed ids, until each side
+# has the rows of all, or has failed.
 sub insert_on_both_sides
 {
 	my ($when, $expected) = @_;
@@ -62,12 +62,12 @@ sub insert_on_both_sides
 	{
 		foreach my $n (0 .. $#sources)
 		{
-			my $ordering = $n % 2 ? 'instance' : 'session';
+			my ($column, $call) = $n % 2 ? ('id, ', 'uuidv7_feed_id(), ') : ('', '');
 			push @work,
 			  [
 				$node{$side},
-				"SET fast_uuid.source = '$sources[$n]'; SET fast_uuid.ordering = '$ordering'",
-				"INSERT INTO item (session, counter) SELECT '$side $n, $when', generate_series(1, $rows)"
+				"SET fast_uuid.source = '$sources[$n]'",
+				"INSERT INTO item (${column}session, counter) SELECT $call'$side $n, $when', generate_series(1, $rows)"
 			  ];
 		}
 	}
@@ -94,7 +94,7 @@ SELECT count(*), count(DISTINCT id), bool_and(id > previous)
 my $each = 2 * @sources * $rows;
 insert_on_both_sides('clocks right', $each);
 
-# Later than any value of instance order so far.
+# Later than any feed id so far.
 my $instant = strftime('%Y-%m-%d %H:%M:%S', localtime(time + 5));
 set_clock_offset($node{$_}, $instant) foreach @sides;
 insert_on_both_sides('one standing clock', 2 * $each);
