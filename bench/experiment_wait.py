@@ -1,12 +1,11 @@
 """How soon a reader has what is committed, and what that costs the writers: a reader that
-polls, one that is woken by NOTIFY, and one that is woken by uuidv7_fast_wait()."""
+polls, one that is woken by NOTIFY, and one that is woken by uuidv7_feed_wait()."""
 
 import select
 import time
 from concurrent.futures import ThreadPoolExecutor
 from statistics import quantiles
 
-from generators import INSTANCE
 from timing import turned
 
 PLAIN = 'INSERT INTO followed DEFAULT VALUES;'
@@ -14,7 +13,7 @@ NOTIFYING = "WITH made AS (INSERT INTO followed DEFAULT VALUES) SELECT pg_notify
 READ = """
     SELECT (array_agg(id ORDER BY id DESC))[1],
            array_agg(extract(epoch FROM clock_timestamp() - at)::float8) FILTER (WHERE get_byte(uuid_send(id), 15) < %s)
-      FROM followed WHERE id > %s AND id < uuidv7_fast_watermark()"""
+      FROM followed WHERE id > %s AND id < uuidv7_feed_watermark()"""
 
 
 def polls(seconds):
@@ -37,14 +36,14 @@ def waits(connection):
     seen = [0]
 
     def pause():
-        seen[0] = connection.execute("SELECT uuidv7_fast_wait(%s, '100 ms')", seen, prepare=True).fetchone()[0]
+        seen[0] = connection.execute("SELECT uuidv7_feed_wait(%s, '100 ms')", seen, prepare=True).fetchone()[0]
     return pause
 
 
 # What makes the pause between two reads, for a connection; what is written.
 WAYS = {
     'nobody reads': (None, PLAIN), 'polls every ms': (polls(0.001), PLAIN), 'polls every 10 ms': (polls(0.01), PLAIN),
-    'NOTIFY': (notified, NOTIFYING), 'uuidv7_fast_wait()': (waits, PLAIN),
+    'NOTIFY': (notified, NOTIFYING), 'uuidv7_feed_wait()': (waits, PLAIN),
 }
 
 # Clients; transactions per second, or as many as they can; synchronous_commit; those of
@@ -79,13 +78,12 @@ def _measure(bench, thread, way, load):
     def write(script, sessions, rate):
         return thread.submit(bench.server.pgbench, script, sessions, 2 * bench.seconds, *(['-R', str(rate)] if rate else []))
 
-    with bench.server.settings({'synchronous_commit': synchronous, **INSTANCE.settings}), \
-            bench.server.connect() as connection:
-        connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast(),'
+    with bench.server.settings({'synchronous_commit': synchronous}), bench.server.connect() as connection:
+        connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id(),'
                            ' at timestamptz DEFAULT clock_timestamp())')
         connection.execute('SET plan_cache_mode = force_generic_plan')
         pause = begin(connection) if begin else None
-        others = write('SELECT uuidv7_fast();', 4, foreign) if foreign else None
+        others = write('SELECT uuidv7_feed_id();', 4, foreign) if foreign else None
         started = time.perf_counter()
         writing = write(statement, clients, rate)
         latencies, reads = _follow(connection, pause, looked_at, writing) if pause else ([], 0)

@@ -7,7 +7,7 @@ import time
 from experiment_serializable import serializable
 from experiment_wait import woken
 from experiments_of_order import freshness, missed, upper_bound, watermark
-from generators import BASELINE, CORE_V4, CORE_V7, DEFAULT, DURABLE, IDENTITY, INSTANCE, NEXTVAL, all_generators, core_v7, durable
+from generators import BASELINE, CORE_V4, CORE_V7, DEFAULT, FEED, GUARDED, IDENTITY, NEXTVAL, POSITION, all_generators, core_v7
 from timing import MILLION, connect, count, time_ms, turned
 
 
@@ -38,7 +38,6 @@ def bulk(bench):
         ('uuidv7_fast_array(1000000), getrandom', f'SELECT cardinality({array})', {'fast_uuid.source': 'getrandom'}),
         ('uuidv7_fast_array(1000000), xorshift128+', f'SELECT cardinality({array})',
          {'fast_uuid.source': 'xorshift128+'}),
-        ('uuidv7_fast_array(1000000), instance order', f'SELECT cardinality({array})', INSTANCE.settings),
         ('uuidv7_fast_set(1000000) in a target list',
          'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000000) AS id) AS made', {}),
         ('generate_series(1, 1000000) in a target list: no value at all',
@@ -51,18 +50,26 @@ def bulk(bench):
 
 
 KEYS = [
-    (DEFAULT.name, 'uuid DEFAULT uuidv7_fast()', {}),
-    (INSTANCE.name, 'uuid DEFAULT uuidv7_fast()', INSTANCE.settings),
-    (DURABLE.name, 'uuid DEFAULT uuidv7_fast()', DURABLE.settings),
-    (IDENTITY, 'bigint GENERATED ALWAYS AS IDENTITY', {}),
-    (CORE_V7.name, 'uuid DEFAULT pg_catalog.uuidv7()', {}),
-    (CORE_V4.name, 'uuid DEFAULT gen_random_uuid()', {}),
+    (DEFAULT.name, 'uuid DEFAULT uuidv7_fast()'),
+    (FEED.name, 'uuid DEFAULT uuidv7_feed_id()'),
+    (GUARDED, 'uuid DEFAULT uuidv7_feed_id()'),
+    (POSITION.name, 'bigint DEFAULT uuidv7_feed_position()'),
+    (IDENTITY, 'bigint GENERATED ALWAYS AS IDENTITY'),
+    (CORE_V7.name, 'uuid DEFAULT pg_catalog.uuidv7()'),
+    (CORE_V4.name, 'uuid DEFAULT gen_random_uuid()'),
 ]
 
 
 def _keys(connection):
-    missing = [one.name for one, has in ((CORE_V7, core_v7), (DURABLE, durable)) if not has(connection)]
-    return [key for key in KEYS if key[0] not in missing]
+    return [key for key in KEYS if key[0] != CORE_V7.name or core_v7(connection)]
+
+
+def _create(connection, kind, table, name, key):
+    connection.execute(f'CREATE {kind} TABLE {table} (id {key} PRIMARY KEY, n integer)')
+    if name == GUARDED:
+        connection.execute(f'CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON {table}'
+                           " FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id')")
+    connection.execute('CHECKPOINT')
 
 
 def inserts(bench):
@@ -71,12 +78,11 @@ def inserts(bench):
         connection.execute('CREATE EXTENSION IF NOT EXISTS pgstattuple')
         keys = _keys(connection)
         for n in bench.rounds('A million rows by each key'):
-            for name, key, settings in turned(keys, n):
+            for name, key in turned(keys, n):
                 for kind in ('UNLOGGED', ''):
-                    connection.execute(f'CREATE {kind} TABLE filled (id {key} PRIMARY KEY, n integer)')
-                    connection.execute('CHECKPOINT')
+                    _create(connection, kind, 'filled', name, key)
                     before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
-                    ms = time_ms(connection, f'INSERT INTO filled (n) SELECT generate_series(1, {MILLION})', settings)
+                    ms = time_ms(connection, f'INSERT INTO filled (n) SELECT generate_series(1, {MILLION})', {})
                     bench.record('inserts', name, kind or 'LOGGED', n, 'ms', ms)
                     if not kind:
                         wal, size, density = connection.execute("""
@@ -95,10 +101,9 @@ def single_rows(bench):
         keys = _keys(connection)
         for n in bench.rounds('One row per transaction', short=True):
             for clients in (1, 2, 8):
-                for name, key, settings in turned(keys, n):
-                    connection.execute(f'CREATE TABLE single (id {key} PRIMARY KEY, n integer)')
-                    connection.execute('CHECKPOINT')
-                    with bench.server.settings({'synchronous_commit': 'off', **settings}):
+                for name, key in turned(keys, n):
+                    _create(connection, '', 'single', name, key)
+                    with bench.server.settings({'synchronous_commit': 'off'}):
                         tps = bench.server.pgbench('INSERT INTO single (n) VALUES (1);', clients, bench.seconds)
                     bench.record('single rows', name, clients, n, 'rows per second', tps)
                     connection.execute('DROP TABLE single')
@@ -135,12 +140,11 @@ def sessions(bench):
     """Values per second of 1 to 8 sessions at once."""
     values = 250000
     with bench.server.connect() as connection:
-        cases = [BASELINE, DEFAULT, INSTANCE, *durable(connection), NEXTVAL, *core_v7(connection)]
+        cases = [BASELINE, DEFAULT, FEED, POSITION, NEXTVAL, *core_v7(connection)]
     for n in bench.rounds('One to eight sessions'):
         for clients in (1, 2, 4, 8):
             for one in turned(cases, n):
-                with bench.server.settings(one.settings):
-                    tps = bench.server.pgbench(f'{count(one.call, values)};', clients, bench.seconds)
+                tps = bench.server.pgbench(f'{count(one.call, values)};', clients, bench.seconds)
                 bench.record('sessions', one.name, clients, n, 'values per second', tps * values)
 
 
@@ -163,12 +167,10 @@ def memory(bench):
     # Not from a function in FROM, which collects its rows first.
     many = f'SELECT count({{}}) FROM (SELECT generate_series(1, {MILLION})) AS rows'
     with bench.server.connect() as connection:
-        cases = [BASELINE, DEFAULT, INSTANCE, *durable(connection), *core_v7(connection), CORE_V4]
+        cases = [BASELINE, DEFAULT, FEED, POSITION, *core_v7(connection), CORE_V4]
     for n in bench.rounds('Memory', short=True):
         for one in turned(cases, n):
             with bench.server.connect() as connection:
-                for setting, value in one.settings.items():
-                    connection.execute(f"SET {setting} = '{value}'")
                 # What a statement with as many rows takes is not the generator's.
                 connection.execute(many.format('now()'))
                 bench.record('memory', one.name, 'before the first call', n, 'kB', _private_kb(connection))

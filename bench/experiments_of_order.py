@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from statistics import quantiles
 
-from generators import DURABLE, INSTANCE, durable
+from generators import FEED
 from timing import count, turned
 
 
@@ -16,7 +16,7 @@ def watermark(bench):
     has to look at.  Each is in a transaction of its own: the next one in the same would
     be given the same."""
     calls = 20000
-    functions = 'uuidv7_fast_watermark', 'fast_uuid_noop'
+    functions = 'uuidv7_feed_watermark', 'fast_uuid_noop'
     with bench.large.connect() as connection, ExitStack() as writers:
         for function in functions:
             connection.execute(f'CREATE PROCEDURE {function}_calls(calls int) LANGUAGE plpgsql AS '
@@ -25,7 +25,7 @@ def watermark(bench):
         for sessions in (0, 100, 1000):
             while opened < sessions:
                 writer = writers.enter_context(bench.large.connect())
-                writer.execute("SET fast_uuid.ordering = 'instance'; BEGIN; SELECT uuidv7_fast()")
+                writer.execute('BEGIN; SELECT uuidv7_feed_id()')
                 opened += 1
             for n in bench.rounds(f'The watermark with {sessions} transactions in flight', short=True):
                 seconds = []
@@ -33,11 +33,11 @@ def watermark(bench):
                     started = time.perf_counter()
                     connection.execute(f'CALL {function}_calls({calls})')
                     seconds.append(time.perf_counter() - started)
-                bench.record('watermark', 'uuidv7_fast_watermark()', sessions, n, 'us', (seconds[0] - seconds[1]) * 1e6 / calls)
+                bench.record('watermark', 'uuidv7_feed_watermark()', sessions, n, 'us', (seconds[0] - seconds[1]) * 1e6 / calls)
 
 
 FIRST = '00000000-0000-0000-0000-000000000000'
-BELOW = 'AND id < uuidv7_fast_watermark()'
+BELOW = 'AND id < uuidv7_feed_watermark()'
 
 
 def _read(connection, last, bound=BELOW, more='', prepare=None):
@@ -62,13 +62,12 @@ class _Reader:
 
 @contextmanager
 def _writers(bench, transaction):
-    """A connection, and what lets so many sessions write to a new table, under instance
-    order, for a while."""
+    """A connection, and what lets so many sessions write to a new feed for a while."""
     with bench.server.connect() as connection, ThreadPoolExecutor(1) as thread, \
-            bench.server.settings({'synchronous_commit': 'off', **INSTANCE.settings}):
+            bench.server.settings({'synchronous_commit': 'off'}):
         def write(sessions):
             connection.execute('DROP TABLE IF EXISTS followed')
-            connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
+            connection.execute('CREATE TABLE followed (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id())')
             return thread.submit(bench.server.pgbench, transaction, sessions, 2 * bench.seconds)
 
         yield connection, write
@@ -100,7 +99,7 @@ def missed(bench):
 def _lags(connection, writing, called, prepare):
     """How far the bounds of a reader that asks every ten milliseconds are behind, by what:
     of a call in a statement of its own before, or of none."""
-    bound = 'uuidv7_fast_timestamp(uuidv7_fast_watermark(), true), statement_timestamp()'
+    bound = 'uuidv7_fast_timestamp(uuidv7_feed_watermark(), true), statement_timestamp()'
     lags, last = defaultdict(list), FIRST
     while not writing.done():
         time.sleep(0.01)
@@ -133,21 +132,18 @@ def freshness(bench):
 
 
 def upper_bound(bench):
-    """What durable order writes, while two sessions generate without a pause."""
+    """What feeds write, while two sessions generate without a pause."""
     with bench.server.connect() as connection:
-        if not durable(connection):
-            return
         connection.execute('CREATE EXTENSION IF NOT EXISTS pg_walinspect')
-        for n in bench.rounds('The upper bound of durable order', short=True):
+        for n in bench.rounds('The upper bound', short=True):
             connection.execute('CHECKPOINT')
             before = connection.execute('SELECT pg_current_wal_insert_lsn()').fetchone()[0]
-            with bench.server.settings(DURABLE.settings):
-                started = time.perf_counter()
-                bench.server.pgbench(f'{count(DURABLE.call, 100000)};', 2, 2 * bench.seconds)
-                seconds = time.perf_counter() - started
+            started = time.perf_counter()
+            bench.server.pgbench(f'{count(FEED.call, 100000)};', 2, 2 * bench.seconds)
+            seconds = time.perf_counter() - started
             records, size = connection.execute("""
                 SELECT count(*), coalesce(sum(record_length), 0)
                   FROM pg_get_wal_records_info(%s, pg_current_wal_flush_lsn()) WHERE resource_manager = 'Generic'""",
                                                [before]).fetchone()
-            bench.record('upper_bound', DURABLE.name, 2, n, 'flushes per second', records / seconds)
-            bench.record('upper_bound', DURABLE.name, 2, n, 'WAL bytes per second', size / seconds)
+            bench.record('upper_bound', FEED.name, 2, n, 'flushes per second', records / seconds)
+            bench.record('upper_bound', FEED.name, 2, n, 'WAL bytes per second', size / seconds)

@@ -12,13 +12,14 @@ class Generator:
 
 BASELINE = Generator('no-op C function: the baseline', 'fast_uuid_noop()')
 DEFAULT = Generator('uuidv7_fast()', 'uuidv7_fast()')
-INSTANCE = Generator('uuidv7_fast(), instance order', 'uuidv7_fast()', {'fast_uuid.ordering': 'instance'})
-DURABLE = Generator('uuidv7_fast(), durable order', 'uuidv7_fast()', {'fast_uuid.ordering': 'durable'})
+FEED = Generator('uuidv7_feed_id()', 'uuidv7_feed_id()')
+POSITION = Generator('uuidv7_feed_position()', 'uuidv7_feed_position()')
 NEXTVAL = Generator('nextval()', "nextval('counter')")
 CORE_V7 = Generator('uuidv7() of PostgreSQL', 'uuidv7()')
 CORE_V4 = Generator('gen_random_uuid()', 'gen_random_uuid()')
 
 IDENTITY = 'bigint identity'
+GUARDED = 'uuidv7_feed_id(), guarded'
 CRYPTOGRAPHIC = ('getrandom', 'getrandom, system call', 'urandom')
 
 
@@ -41,11 +42,6 @@ def core_v7(connection):
     return [CORE_V7] if found else []
 
 
-def durable(connection):
-    """Durable order where the server can have it: from PostgreSQL 17."""
-    return [DURABLE] if connection.info.server_version >= 170000 else []
-
-
 def all_generators(connection, calls):
     """Every generator this server has, and the calls the user has named."""
     off = {'fast_uuid.vdso': 'off'}
@@ -53,8 +49,8 @@ def all_generators(connection, calls):
     return [
         BASELINE,
         DEFAULT,
-        INSTANCE,
-        *durable(connection),
+        FEED,
+        POSITION,
         Generator('uuidv7_fast(\'getrandom\'): named in the call', "uuidv7_fast('getrandom')"),
         _source('getrandom'),
         _source('getrandom', 'getrandom, system call', **off),

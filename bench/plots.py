@@ -10,12 +10,12 @@ import numpy
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 
-from generators import BASELINE, CORE_V4, CORE_V7, DEFAULT, DURABLE, IDENTITY, INSTANCE, NEXTVAL
+from generators import BASELINE, CORE_V4, CORE_V7, DEFAULT, FEED, IDENTITY, NEXTVAL, POSITION
 from results import figure
 
 # Colours that can be seen on both, by how a case begins.
 OURS, GREY, OTHER = '#1688a8', '#848d97', '#d1495b'
-COLOURS = {INSTANCE.name: '#6b6fd6', DURABLE.name: '#2f9e6e', NEXTVAL.name: '#b5651d', IDENTITY: '#b5651d',
+COLOURS = {FEED.name: '#6b6fd6', POSITION.name: '#2f9e6e', NEXTVAL.name: '#b5651d', IDENTITY: '#b5651d',
            BASELINE.name: GREY, 'nothing': GREY, CORE_V4.name: '#a07d2c', 'uuidv7_fast': OURS, 'id < the watermark': OURS,
            'openssl': OURS, 'getrandom (vDSO)': '#6b6fd6', 'getrandom': '#2f9e6e', 'urandom': '#b5651d', 'xorshift128+': GREY}
 SHORT = {BASELINE.name: 'no-op C function', 'nothing: SELECT 1': 'SELECT 1', CORE_V7.name: 'uuidv7(), built in',
@@ -93,7 +93,7 @@ class Plot:
 def statements(plot):
     """A million values of each generator: uuidv7_fast() takes little more than a C function that
     does nothing, nextval() longer, the others several times as long."""
-    shown = [BASELINE.name, DEFAULT.name, INSTANCE.name, DURABLE.name, 'uuidv7_fast(), getrandom', 'uuidv7_fast(), urandom',
+    shown = [BASELINE.name, DEFAULT.name, FEED.name, POSITION.name, 'uuidv7_fast(), getrandom', 'uuidv7_fast(), urandom',
              NEXTVAL.name, CORE_V4.name, CORE_V7.name, 'uuid_generate_v7() of pg_uuidv7']
     rows = [(short(case), (case, 1000000, 'ms')) for case in shown if case in plot.cases]
     plot.bars(('A million values', rows, '{:,.0f} ms', 1))

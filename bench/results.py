@@ -5,7 +5,7 @@ import csv
 import statistics
 from collections import defaultdict
 
-from generators import BASELINE, CORE_V7, DEFAULT, IDENTITY, INSTANCE
+from generators import BASELINE, CORE_V7, DEFAULT, IDENTITY
 
 # Figures made from pairs of one round, of which the median is taken afterwards:
 # experiment, metric, the case that is compared with, the new metric, how.
@@ -13,7 +13,6 @@ PAIRED = [
     ('statements', 'ms', BASELINE.name, 'times the baseline', lambda one, base: one / base),
     ('statements', 'ms', BASELINE.name, 'ns per value above the baseline', lambda one, base: one - base),
     ('statements', 'ms', DEFAULT.name, 'times uuidv7_fast()', lambda one, base: one / base),
-    ('statements', 'ms', INSTANCE.name, 'times instance order', lambda one, base: one / base),
     ('inserts', 'ms', IDENTITY, 'times bigint identity', lambda one, base: one / base),
     ('first call', 'us', CORE_V7.name, 'times uuidv7()', lambda one, base: one / base),
     ('first call', 'us from connecting on', CORE_V7.name, 'times uuidv7(), from connecting on',
