@@ -109,6 +109,11 @@ $other->query_safe('BEGIN');
 $other->query_safe('CREATE TABLE own ()');
 $writer->query_safe('CREATE TABLE later ()');
 my $latest = $other->query_safe('SELECT uuidv7_feed_watermark()');
+
+# One that is younger than 2 ms for each database that asks may be replaced by the next.
+my $replaceable = q{SELECT clock_timestamp() < '%s'::timestamptz + interval '50 ms'};
+my $given_at    = $writer->query_safe('SELECT clock_timestamp()');
+1 while $writer->query_safe(sprintf($replaceable, $given_at)) eq 't';
 $writer->query_safe('CREATE TABLE latest ()');
 $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $reader->query_safe('SELECT count(*) FROM made');
