@@ -6,136 +6,138 @@
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -eEuo pipefail
-# Only where: in a function the shell ends after this, and in $(...) it may go on.
 failed_at=''
-trap 'failed_at=${BASH_SOURCE[0]:-}:$LINENO' ERR
+trap 'failed_at="${BASH_SOURCE[0]:-}, line $LINENO"' ERR
 
-# What other programs say is read here, in one language.
+# Not for us: another language; what changes "cd" and options; another server.
 export LC_ALL=C.UTF-8
-
-# With the first, "cd" looks elsewhere first, and prints where it went; with the second
-# programs take no options after words; the others are for another server than ours.
-unset CDPATH POSIXLY_CORRECT
-for name in "${!PG@}"; do
+for name in CDPATH POSIXLY_CORRECT "${!PG@}"; do
 	[[ $name = PG_* ]] || unset "$name"
 done
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 jobs=$(nproc)
+this_script=$(readlink -f "$0")
+this_script=${this_script#"$top/"}
 
 say()
 {
-	printf '\n'
-	fold -s -w 79 <<<"==> $*"
-}
-
-# Standard input as a message; for a program each line stays one.
-complain()
-{
-	if [ -t 2 ]; then fold -s -w 79; else cat; fi >&2
+	fold -s -w 79 <<<$'\n'"==> $*"
 }
 
 told=''
 die()
 {
-	printf '\n%s: %s\n' "$this_script" "$*" | complain
+	printf '\n%s: %s\n' "$this_script" "$*" >&2
 	told=yes
 	exit 1
 }
 
-. "$top/script/arguments.sh"
+# About an argument or a variable, before anything is begun
+refuse()
+{
+	die "$1"$'\n'"\"$this_script --help\" says what there is."
+}
+
+# read_arguments [DECLARATION]... -- [ARGUMENT]...: a declaration is --OPTION; --OPTION=KIND,
+# an option with a value, a number if KIND is NUMBER or COUNT; WORD; or "..." for any words.
+# Afterwards given[--OPTION] is the latest value ("yes" for an option without), options are
+# all options with their values, and words the words.
+declare -A given=()
+options=() words=() oldest=15
+read_arguments()
+{
+	local declared=' ' option value
+	while [ "$1" != -- ]; do
+		declared+="$1 "
+		shift
+	done
+	while shift && [ $# -gt 0 ]; do
+		option=${1%%=*}
+		if [ "$1" = --help ] || [ "$1" = -h ]; then
+			sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+			exit
+		elif [[ $1 = --* && $declared = *" $option="* ]]; then
+			[[ $1 = *=* ]] || { set -- "$1=${2:-}" "${@:3}"; }
+			value=${1#*=}
+			[ -n "$value" ] || refuse "$option needs a value"
+			[[ $declared != *" $option="@(NUMBER|COUNT)" "* || $value =~ ^[0-9]{1,9}$ ]] ||
+				refuse "$option needs a whole number, not \"$value\""
+			given[$option]=$value
+			options+=("$option" "$value")
+		elif [[ $1 = --* && $declared = *" $1 "* ]]; then
+			given[$1]=yes
+			options+=("$1")
+		elif [[ $1 =~ ^[^-[:space:]][^[:space:]]*$ && $declared = *" "@("$1"|...)" "* ]]; then
+			words+=("$1")
+		else
+			refuse "unknown: \"$1\""
+		fi
+	done
+	[[ ${PG_VERSION:-$oldest} =~ ^[1-9][0-9]$ && ${PG_VERSION:-$oldest} -ge $oldest ]] ||
+		refuse "PG_VERSION=$PG_VERSION: fast_uuid requires PostgreSQL $oldest or later, such as PG_VERSION=17"
+}
+
 . "$top/script/packages.sh"
 
-# However a script ends, what it started ends before it, and nothing stays but
-# the packages.
+# However a script ends, what it started ends before it, and nothing stays but the
+# packages.  An installation is the one thing that ends by itself.
 work=''
 finish()
 {
-	local status=$? pids
+	local status=$?
 	trap '' HUP INT PIPE QUIT TERM
 	trap - ERR
 	set +e
-	[ "$status" = 0 ] || [ -n "$told$signal" ] || tell_failure "$status" >&2
-	# The shell would report those that are killed.
-	pids=$(jobs -p)
-	disown -a
-	[ -z "$work" ] || end_all_below "$work"
-	kill $pids 2>/dev/null
-	allow_cluster
-	forget_archives
-	[ -z "$apt_log" ] || rm -f "$apt_log"
-	[ -z "$work" ] || rm -rf "$work" || exit
-	tell_signal
+	{
+		[ -z "$work" ] || end_all_below "$work"
+		kill $(jobs -p)
+		wait
+	} 2>/dev/null
+	[ -z "$work" ] || rm -rf "$work"
+	[ ! -d "$archives" ] || as_root rm -r "$archives"
+	[ "$status" = 0 ] || [ -n "$told" ] || tell_end "$status"
 }
 trap finish EXIT
-
-# ended_by STATUS: a signal that this script, or apt-get, has received
-signal=''
-ended_by()
-{
-	signal=$(kill -l "$1")
-	exit "$1"
-}
-
-# tell_signal: when all has ended.  The terminal shows Ctrl-C on the line before.
-tell_signal()
-{
-	[ -z "$signal" ] ||
-		printf '\n%s: ended by SIG%s; its servers and their directory are gone\n' "$this_script" "$signal" >&2
-}
 for name in HUP INT QUIT PIPE TERM; do
-	trap "ended_by $((128 + $(kill -l "$name")))" "$name"
+	trap "exit $((128 + $(kill -l "$name")))" "$name"
 done
 
-# A shell forgets the Ctrl-C that reaches it while a command ends well.  So it is repeated
-# until the shell has gone.
-perl -e '
-	$SIG{INT} = sub {
-		$SIG{INT} = "IGNORE";
-		while (kill 0, $ARGV[0]) { kill "-INT", getpgrp; select undef, undef, undef, 0.1 }
-		exit;
-	};
-	sleep 1 while kill 0, $ARGV[0]' $$ </dev/null >/dev/null 2>&1 &
-
-# tell_failure STATUS: of a command that has not said what is wrong, maybe: where it is,
-# with the whole pipe, because the one that failed can be any of it
-tell_failure()
+# tell_end STATUS: when all has ended
+tell_end()
 {
-	local file=${failed_at%:*} by=''
-	(check_room 16) || return
-	file=${file/#"$0"/"$this_script"}
-	[ "$1" -le 128 ] || by=" (SIG$(kill -l "$1" 2>/dev/null))"
-	echo "$this_script: failed with status $1$by${failed_at:+ in ${file#"$top/"}, line ${failed_at##*:}:}"
-	cd "$top" && [ -f "$file" ] && awk -v line="${failed_at##*:}" '
-		NR <= line { text = more ? text "\n" $0 : $0; more = /[|\\]$/ }
-		END { print text }' "$file"
+	local how="failed with status $1" name
+	[ "$1" -le 128 ] || ! name=$(kill -l "$1" 2>/dev/null) || how="ended by SIG$name; its servers and their directory are gone"
+	printf '\n%s: %s%s\n' "$this_script" "$how" "${failed_at:+ (${failed_at#"$top/"})}" >&2
 }
+
+# The user who runs servers, which PostgreSQL refuses root; and who stands for him before
+# there is one
+user=() nobody=()
+if [ "$(id -u)" = 0 ]; then
+	user=(setpriv --reuid=postgres --regid=postgres --init-groups env USER=postgres LOGNAME=postgres)
+	nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+fi
 
 # below DIRECTORY: what as_user has started with this home, and servers whose data is
 # there; what has started others comes first
 below()
 {
-	grep -alzE "^HOME=$1(/|\$)|^$1/" /proc/[0-9]*/{environ,cmdline} 2>/dev/null | tr -dc '0-9\n' | sort -nu || true
+	"${user[@]}" grep -alzE "^HOME=$1(/|\$)|^$1/" /proc/[0-9]*/{environ,cmdline} 2>/dev/null |
+		tr -dc '0-9\n' | sort -nu || true
 }
 
-# end_all_below DIRECTORY: also what these start meanwhile.  None has a last word about
-# the end of another, because all stop before the first is killed, and servers, which
-# have shared memory to remove, come last; QUIT is pg_ctl's "immediate".
+# end_all_below DIRECTORY: also what these start meanwhile.  Servers have shared memory to
+# remove: they come last, by pg_ctl's "immediate".
 end_all_below()
 {
-	local try pids pid others
+	local try pids others
 	for try in {1..100}; do
-		pids=$(below "$1") others=()
+		pids=$(below "$1")
 		[ -n "$pids" ] || return 0
-		for pid in $pids; do
-			[ "$try" -le 90 ] && grep -qsx postgres "/proc/$pid/comm" || others+=("$pid")
-		done
-		if [ ${#others[@]} -gt 0 ]; then
-			kill -STOP "${others[@]}" 2>/dev/null || true
-			kill -KILL "${others[@]}" 2>/dev/null || true
-		else
-			kill -QUIT $pids 2>/dev/null || true
-		fi
+		others=$(for pid in $pids; do grep -qsx postgres "/proc/$pid/comm" || echo "$pid"; done)
+		[ "$try" -le 90 ] || others=$pids
+		kill -KILL $others 2>/dev/null || kill -QUIT $pids 2>/dev/null || true
 		sleep 0.05
 	done
 }
@@ -147,69 +149,53 @@ end_all_below()
 port=5432
 as_user()
 {
-	local status=0 postgres=()
-	[ "$(id -u)" != 0 ] ||
-		postgres=(setpriv --reuid=postgres --regid=postgres --init-groups env USER=postgres LOGNAME=postgres)
-	setsid "${postgres[@]}" env --default-signal=INT,QUIT -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp" \
+	local status=0
+	setsid "${user[@]}" env --default-signal=INT,QUIT -u MAKEFLAGS -u MAKELEVEL HOME="$work" TMPDIR="$work/tmp" \
 		PGHOST="$work/tmp" PGPORT="$port" PGDATABASE=postgres "$@" <&0 &
 	wait $! || status=$?
 	return "$status"
 }
 
-# quietly COMMAND...: as_user; what it says is shown if it fails, and not for lack of room
+# What it says is shown if it fails.
 quietly()
 {
-	as_user bash -c 'exec "$@" >"$HOME/said" 2>&1' bash "$@" && return
-	check_room 16
-	cat "$work/said" >&2
-	return 1
+	as_user bash -c 'exec "$@" >"$HOME/said" 2>&1' bash "$@" || { cat "$work/said" >&2; return 1; }
 }
 
-# What the copy with its servers takes, measured and rounded up: 80 MB with one server
-megabytes=150
+# What the copy takes, with one server, and how long its path may be, for sockets below
+megabytes=150 longest=72
 temporary=$(realpath -m -- "${TMPDIR:-/tmp}")
-another="name another directory with TMPDIR=..."
 
-# check_room MEGABYTES: 16, when something has failed, maybe for lack of it
-check_room()
+# make_place: the directory to work in, before anything is installed
+make_place()
 {
-	local free
-	free=$(df -m --output=avail "$temporary" | tail -n 1)
-	[ "$free" -ge "$1" ] || die "$temporary has ${free// /} MB left, and this needs $megabytes: $another"
-}
-
-# How long its name may be, for the sockets below
-longest=72
-
-# check_place: can this checkout be copied there?  Asked before anything is installed.
-check_place()
-{
-	local unreadable
-	unreadable=$(cd "$top" && find . \( -name .git -o -name tmp_check \) -prune -o \
-		\( ! -readable -o -type d ! -executable \) -print 2>/dev/null || true)
-	[ -z "$unreadable" ] || die "this checkout cannot be copied: the user $(id -un) may not read ${unreadable%%$'\n'*}"
-	[ -d "$temporary" ] && [ -w "$temporary" ] || die "$temporary is no directory that the user $(id -un) may write to: $another"
-	[ "$(id -u)" != 0 ] || runuser -u nobody -- test -x "$temporary" ||
-		die "the user postgres, who runs the servers, may not enter $temporary: $another"
-	[[ ,$(findmnt -no OPTIONS -T "$temporary"), != *,noexec,* ]] || die "nothing can be run in $temporary: $another"
+	local another="name another directory with TMPDIR=..." free
+	free=$(df -m --output=avail "$temporary" 2>/dev/null | tail -n 1) || die "there is no directory $temporary: $another"
+	[ "$free" -ge "$megabytes" ] || die "$temporary has ${free// /} MB left, and this needs $megabytes: $another"
 	[ ${#temporary} -le "$longest" ] || die "$temporary is too long for the name of a socket: $another"
-	check_room "$megabytes"
+	work=$(mktemp -d "$temporary/fast_uuid.XXXXXX" 2>/dev/null) || die "the user $(id -un) may not write to $temporary: $another"
+	chmod 755 "$work"
+	cp "$(type -P true)" "$work/tried"
+	"${nobody[@]}" "$work/tried" 2>/dev/null || die "the user who runs the servers can run nothing in $temporary: $another"
+	rm "$work/tried"
 }
 
 # copy_checkout DIRECTORY: without what git and earlier tests have there
 copy_checkout()
 {
-	tar -C "$top" --exclude=./.git --exclude=./tmp_check --mode=u+rwX -cf - . | tar -C "$1" --no-same-owner -xf -
+	tar -C "$top" --exclude=./.git --exclude=./tmp_check --mode=u+rwX -cf - . | tar -C "$1" --no-same-owner -xf - ||
+		die "this checkout cannot be copied"
 }
 
-# build_copy [VARIABLE=VALUE]...: copy the checkout, build it (with these for
-# make) and install it below the copy
+# build_copy [VARIABLE=VALUE]...: these are for make
 build_copy()
 {
 	say "Building for PostgreSQL $version in a copy of this checkout (some seconds)"
-	work=$(mktemp -d "$temporary/fast_uuid.XXXXXX")
+	[ -n "$work" ] || make_place
 	mkdir "$work/source" "$work/tmp"
 	copy_checkout "$work/source"
+	# Whoever may enter needs no password there.
+	chmod 700 "$work"
 	if [ "$(id -u)" = 0 ]; then
 		chown -R postgres: "$work"
 	fi
@@ -243,8 +229,7 @@ prepare_server_tests()
 	quietly env -u LC_ALL "$("$PG_CONFIG" --bindir)/initdb" --no-sync --auth=trust -D "$INITDB_TEMPLATE"
 }
 
-# with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server.  Only its user
-# may enter the copy, and needs no password there.
+# with_server [-o SETTING=VALUE]... COMMAND...: beside a throwaway server
 with_server()
 {
 	local status=0 data=$work/server bin settings

@@ -12,19 +12,14 @@ CREATE TABLE item (
 );
 
 INSERT INTO item (name) VALUES ('first'), ('second');
-
 SET fast_uuid.source = 'openssl';
 INSERT INTO item (name) VALUES ('third'), ('fourth');
-
 SET fast_uuid.source = 'getrandom';
 INSERT INTO item (name) VALUES ('fifth'), ('sixth');
-
 SET fast_uuid.source = 'urandom';
 INSERT INTO item (name) VALUES ('seventh'), ('eighth');
-
 SET fast_uuid.source = 'xorshift128+';
 INSERT INTO item (name) VALUES ('ninth'), ('tenth');
-
 -- or by the call
 INSERT INTO item (id, source, name)
   VALUES (uuidv7_fast('getrandom'), 'getrandom', 'eleventh');

@@ -46,10 +46,11 @@ isolate()
 	# Once the namespace has ended nothing uses the directory any more.
 	cleanup()
 	{
+		local status=$?
 		trap '' HUP INT PIPE QUIT TERM
 		kill -KILL $(jobs -p) 2>/dev/null && wait 2>/dev/null || true
-		rm -rf --one-file-system "$throwaway" "$apt_log" ${ROOTS_CACHE:+"$ROOTS_CACHE"/*.making}
-		tell_signal
+		rm -rf --one-file-system "$throwaway" ${ROOTS_CACHE:+"$ROOTS_CACHE"/*.making}
+		[ "$status" -le 128 ] || tell_end "$status"
 	}
 	trap cleanup EXIT
 	trap - ERR
@@ -57,7 +58,6 @@ isolate()
 	setsid unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child bash "$0" "$@" </dev/null &
 	inside=$!
 	wait "$inside" || status=$?
-	end_if_signalled "$status"
 	exit "$status"
 }
 

@@ -1,73 +1,66 @@
-# What a script runs beside its throwaway server finds that one, and none where it is
-# gone: not one of the user's.  A signal while the server starts ends everything at once.
+# What a script runs beside its throwaway server finds that one, and none where it is gone:
+# not one of the user's.  A signal ends everything at once, whenever it comes.
 
 use strict;
 use warnings;
 
-use lib 'test/perl';
 use Cwd qw(getcwd);
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Utils;
-use Scripts;
 use Test::More;
 
-my $version = server_version() or plan skip_all => 'the scripts work with the servers of Debian and Ubuntu';
+my ($version) = `pg_config --bindir` =~ m{^/usr/lib/postgresql/(\d+)/bin$};
+plan skip_all => 'the scripts work with the servers of Debian and Ubuntu' unless $version;
+
+# A signal that was ignored when a shell began, as by nohup, cannot be trapped there.
 $SIG{$_} = 'DEFAULT' foreach qw(HUP INT QUIT PIPE TERM);
 
 my $directory = PostgreSQL::Test::Utils::tempdir_short();
 my $temporary = PostgreSQL::Test::Utils::tempdir_short();
 my $script    = "$directory/script";
-append_to_file($script, ". '" . getcwd() . q{/script/common.sh'
+%ENV = (%ENV, PG_VERSION => $version, TMPDIR => $temporary, PGHOST => '/tmp', PGPORT => '5432');
+append_to_file($script, '. ' . getcwd() . q{/script/common.sh
 find_version
-work=$(mktemp -d "$temporary/fast_uuid.XXXXXX")
+make_place
 mkdir "$work/tmp"
 with_server bash -euc '
-	psql -XAtqc "SELECT 1"
-	"$(dirname "$PG_CONFIG")/pg_ctl" -s -D "$(psql -XAtqc "SHOW data_directory")" -m immediate stop
+	psql -XAtqc "SELECT 1 FROM pg_sleep(${HOLD:-0})"
+	"$(dirname "$PG_CONFIG")/pg_ctl" -s -D "$HOME/server" -m immediate stop
 	psql -XAtqc "SELECT 2"'
 });
-my %variables = (PG_VERSION => $version, TMPDIR => $temporary);
 
-my ($status, $out, $err) = run_script($directory, \%variables, 'bash', $script);
-is($out, "1\n", 'the throwaway server answers, and nothing where it is gone');
-like($err, qr{"\Q$temporary\E/fast_uuid\.\w+/tmp/\.s\.PGSQL\.\d+" failed: No such file}, 'another is not looked for');
-is(join(' ', glob("$temporary/*")), '', 'nothing stays');
+sub check_nothing_stays
+{
+	my ($name) = @_;
+	my $running = `cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ao '$temporary/[f]ast_uuid.*'`;
+	is($running, '', "$name: no process stays");
+	is(join(' ', glob("$temporary/*")), '', "$name: no directory stays");
+	return;
+}
+
+my ($out, $err) = run_command([ 'bash', $script ]);
+is($out, '1', 'the throwaway server answers, and nothing where it is gone');
+like($err, qr{"$temporary/fast_uuid\.\w+/tmp/\.s\.\S+" failed: No such file}, '... no other');
+check_nothing_stays('at the end');
 
 # As Ctrl-C does it, to the process group; the others to the script alone.
-foreach my $signal (qw(INT TERM HUP))
+$ENV{HOLD} = 600;
+foreach my $case ('INT PG_VERSION', 'INT .s.PGSQL*', 'TERM .s.PGSQL*', 'HUP .s.PGSQL*')
 {
-	unlink "$directory/said";
-	my $pid = fork() // die "fork: $!";
+	my ($signal, $file) = split / /, $case;
+	my $said = "$directory/said";
+	my $pid  = fork() // die "fork: $!";
 	if ($pid == 0)
 	{
 		setpgrp;
-		%ENV = (%ENV, %variables);
-		exec "exec bash $script >$directory/said 2>&1" or die "bash: $!";
+		exec "exec bash $script >$said 2>&1" or die "bash: $!";
 	}
-	my $ended = 0;
-	until (`find $temporary -name PG_VERSION 2>/dev/null`)
-	{
-		last if $ended = waitpid($pid, WNOHANG);
-	}
+	# Until initdb, or the server, is at work
+	1 until `find $temporary -name '$file' 2>/dev/null` || waitpid($pid, WNOHANG);
 	kill $signal, ($signal eq 'INT' ? -$pid : $pid);
-	waitpid($pid, 0) unless $ended;
-	is(slurp_file("$directory/said"), "\n$script: ended by SIG$signal; its servers and their directory are gone\n",
-		"SIG$signal: the script ends with this line alone");
-	is(join(' ', glob("$temporary/*")), '', "SIG$signal: no directory is left");
-	is(join(' ', map { tr/\0/ /r } grep { /\Q$temporary\E/ } map { eval { slurp_file($_) } // '' } glob('/proc/[0-9]*/cmdline')),
-		'', "SIG$signal: no process is left");
+	waitpid($pid, 0);
+	my $ended = "\n$script: ended by SIG$signal; its servers and their directory are gone\n";
+	is(slurp_file($said), $ended, "$case: the script says so, and nothing else is said");
+	check_nothing_stays($case);
 }
-# A command that survives it.
-append_to_file("$directory/survived", ". '" . getcwd() . q{/script/common.sh'
-sh -c 'trap "" INT; kill -INT 0'
-for i in {1..100}; do sleep 0.1; done
-});
-my $pid = fork() // die "fork: $!";
-if ($pid == 0)
-{
-	setpgrp;
-	exec "exec bash $directory/survived >$directory/said 2>&1" or die "bash: $!";
-}
-waitpid($pid, 0);
-like(slurp_file("$directory/said"), qr/\A\n.*: ended by SIGINT; .*\n\z/, 'Ctrl-C is not lost on a command that survives it');
 done_testing();
