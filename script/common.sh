@@ -111,12 +111,12 @@ tell_end()
 	printf '\n%s: %s%s\n' "$this_script" "$how" "${failed_at:+ (${failed_at#"$top/"})}" >&2
 }
 
-# The user who runs servers, which PostgreSQL refuses root; and who stands for him before
+# The user who runs servers, as PostgreSQL refuses root; and who stands for him before
 # there is one
 user=() nobody=()
 if [ "$(id -u)" = 0 ]; then
 	user=(setpriv --reuid=postgres --regid=postgres --init-groups env USER=postgres LOGNAME=postgres)
-	nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+	nobody=(setpriv --reuid=nobody --regid=nogroup --clear-groups env)
 fi
 
 # below DIRECTORY: what as_user has started with this home, and servers whose data is
