@@ -4,7 +4,6 @@
 #   WITH_OPENSSL=no                build without the entropy source "openssl"
 #
 # "make install" needs the same ones: what was built otherwise is built again.
-#
 # "make installcheck" tests an installed build on a running server; TAP_TESTS=
 # leaves out what needs Perl's modules.  script/test installs nothing and needs
 # no server.  "make -f .../Makefile" builds in another directory.
@@ -29,7 +28,8 @@ SHLIB_LINK += -lcrypto
 endif
 
 # For tests alone: src/test_point.h, and the assertions.
-PG_CPPFLAGS += $(if $(filter yes,$(TEST_POINTS)),-DFUUID_TEST_POINTS) $(if $(filter yes,$(ASSERTIONS)),-DUSE_ASSERT_CHECKING)
+PG_CPPFLAGS += $(if $(filter yes,$(TEST_POINTS)),-DFUUID_TEST_POINTS)
+PG_CPPFLAGS += $(if $(filter yes,$(ASSERTIONS)),-DUSE_ASSERT_CHECKING)
 
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=fast_uuid
@@ -40,9 +40,8 @@ PROVE_TESTS = test/t/*/*.pl
 UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c))) \
 	$(if $(shell command -v musl-gcc),test/unit/test_vdso.musl)
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
-BENCH_MODULES = bench/noop.so
 STAMP = .built_for
-EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) $(BENCH_MODULES) fast_uuid-*.zip $(STAMP)
+EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) bench/noop.so fast_uuid-*.zip $(STAMP)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -54,7 +53,6 @@ no_server_headers = @echo "fast_uuid: \"$(PG_CONFIG)\" knows of no PostgreSQL se
 ifeq ($(wildcard $(PGXS)),)
 all .DEFAULT:
 	$(no_server_headers)
-.PHONY: all
 else
 include $(PGXS)
 
@@ -62,22 +60,20 @@ $(OBJS) $(OBJS:.o=.bc): $(OUR_HEADERS) Makefile $(STAMP)
 
 # make compares times alone.  So the server that was built for, and the flags, are kept
 # in a file, which is written when they change.
-$(STAMP): stamp = $(subst ','\'',$(strip $(VERSION) $(includedir_server) $(CC) $(CFLAGS) $(PG_CPPFLAGS) $(SHLIB_LINK)))
-$(STAMP): always | server-headers
-	@[ "$$(cat $@ 2>/dev/null)" = '$(stamp)' ] || { mkdir -p $(sort $(dir $(OBJS))) && printf '%s\n' '$(stamp)' >$@; }
+built_for = $(subst ','\'',$(VERSION) $(includedir_server) $(CC) $(strip $(CFLAGS) $(PG_CPPFLAGS) $(SHLIB_LINK)))
+$(STAMP): always | headers
+	@mkdir -p $(sort $(dir $(OBJS)))
+	@[ "$$(cat $@ 2>/dev/null)" = '$(built_for)' ] || printf '%s\n' '$(built_for)' >$@
 
 # Debian has PGXS in the client's package, which is enough to test an installation.
-server-headers:
+headers:
 	$(if $(wildcard $(includedir_server)/postgres.h),,$(no_server_headers))
-src/entropy/openssl.o src/entropy/openssl.bc: | openssl-headers
-openssl-headers: | server-headers
-	@[ "$(WITH_OPENSSL)" = no ] || echo '#include <openssl/rand.h>' | $(CC) $(CFLAGS) $(CPPFLAGS) -E -x c - >/dev/null || \
+	@[ "$(WITH_OPENSSL)" = no ] || echo '#include <openssl/rand.h>' | $(CC) $(CFLAGS) $(CPPFLAGS) -E - >/dev/null || \
 	  { echo "fast_uuid: are the headers of OpenSSL missing? Install them (Debian, Ubuntu: apt install libssl-dev;" \
 	    "Fedora, RHEL: dnf install openssl-devel) or build without: make WITH_OPENSSL=no" >&2; exit 1; }
 
-# The sources under both compilers, with every warning an error.  The server's
-# headers count as system headers, and its own compiler flags are left out, but for
-# the one by which clang ignores the server's attribute gnu_printf.
+# The sources under both compilers, with every warning an error, but for those of the
+# server's headers, and clang's of the server's attribute gnu_printf.
 WERROR = -Werror
 STRICT = -O2 -Wall -Wextra $(WERROR) -Wno-ignored-attributes $(PG_CPPFLAGS) -D_GNU_SOURCE -isystem $(includedir_server)
 warnings:
@@ -86,21 +82,19 @@ warnings:
 
 # What needs no server, under the sanitizers.
 PROVE ?= prove
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 unit: $(UNIT_TESTS)
 	$(PROVE) --exec '' $(UNIT_TESTS)
 test/unit/%: test/unit/%.c $(OUR_HEADERS) $(OBJS:.o=.c) $(wildcard test/unit/*.h) $(STAMP)
-	$(CC) -g $(STRICT) $(SANITIZE) -o $@ $< -ldl
+	$(CC) -g $(STRICT) -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $< -ldl
 test/unit/%.musl: test/unit/%.c src/common/vdso_getrandom.h test/unit/tap.h
 	musl-gcc -g -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -Isrc -o $@ $<
 
-# Libraries that only test/t and the benchmark load into their servers.
+# Libraries that only test/t and the benchmark load into their servers
 test-modules: $(TEST_MODULES)
-benchmark: $(BENCH_MODULES)
-$(TEST_MODULES) $(BENCH_MODULES): %.so: %.c $(STAMP)
+benchmark: bench/noop.so
+$(TEST_MODULES) bench/noop.so: %.so: %.c $(STAMP)
 	$(CC) $(CFLAGS) $(CPPFLAGS) $(CFLAGS_SL) -shared -o $@ $<
 
-# Before anything is built for them
 installcheck: installed $(if $(TAP_TESTS),perl-modules test-modules)
 installed:
 	@sh test/installed.sh "$(PG_CONFIG)" "$(REGRESS)"
@@ -109,5 +103,5 @@ perl-modules:
 	  { echo "fast_uuid: the tests need prove, and Perl's Test::More and IPC::Run. Install them (Debian, Ubuntu:" \
 	    "apt install perl libipc-run-perl; Fedora, RHEL: dnf install perl-Test-Harness perl-IPC-Run)" >&2; exit 1; }
 
-.PHONY: always server-headers openssl-headers warnings unit perl-modules test-modules installed benchmark
+.PHONY: always headers warnings unit perl-modules test-modules installed benchmark
 endif
