@@ -200,22 +200,34 @@ build_copy()
 		chown -R postgres: "$work"
 	fi
 	cd "$work/source"
+	local destdir=$work/install
+	if ! looks_elsewhere; then
+		as_user mkdir "$work/install"
+		as_user cp -R --parents "${PG_CONFIG%/bin/*}" "$work/install"
+		export PG_CONFIG=$work/install$PG_CONFIG destdir=
+	fi
 	quietly bash -euc '
 		make -s clean
-		make -s -j "$0" "$@"
-		make -s install DESTDIR="$HOME/install" "$@"' "$jobs" "$@" || die "the copy could not be built; above, what make said"
+		make -s -j "$0" "${@:2}"
+		make -s install DESTDIR="$1" "${@:2}"' "$jobs" "$destdir" "$@" || die "the copy could not be built; above, what make said"
+}
+
+# looks_elsewhere: can the server be told where it finds the extension?  If not, it is
+# copied to where that is installed.
+looks_elsewhere()
+{
+	[ "$version" -ge 18 ] || grep -qs extension_destdir "/usr/share/postgresql/$version/postgresql.conf.sample"
 }
 
 # Lines of postgresql.conf by which a server finds the extension below the copy.
 server_conf()
 {
 	local installed=$work/install
+	looks_elsewhere || return 0
 	if grep -qs extension_destdir "/usr/share/postgresql/$version/postgresql.conf.sample"; then
 		echo "extension_destdir = '$installed'"
-	elif [ "$version" -ge 18 ]; then
-		echo "extension_control_path = '$installed$("$PG_CONFIG" --sharedir):\$system'"
 	else
-		die "this PostgreSQL $version is not Debian's or Ubuntu's: use make && sudo make install && make installcheck"
+		echo "extension_control_path = '$installed$("$PG_CONFIG" --sharedir):\$system'"
 	fi
 	echo "dynamic_library_path = '$installed$("$PG_CONFIG" --pkglibdir):\$libdir'"
 }
