@@ -32,17 +32,6 @@ isolate()
 	copy_checkout "$exchange/source"
 }
 
-# side_by_side COMMAND: with each of $versions, as many at a time as --jobs says
-side_by_side()
-(
-	started=0
-	for version in "${versions[@]}"; do
-		[ "$((started++))" -lt "${given[--jobs]:-$jobs}" ] || wait -n || true
-		"$1" "$version" &
-	done
-	wait
-)
-
 # in_root ROOT SECONDS COMMAND...: run it there, as root, for that long at most; /mnt
 # is the directory $exchange, and /tmp is empty.  With offline=yes it has a loopback
 # interface of its own, where its servers meet no others, and no network.
