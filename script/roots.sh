@@ -21,6 +21,8 @@ isolate()
 			die "a chroot needs the right to mount: a machine, or a container that has it (docker run --privileged)"
 		install_packages debootstrap debian-archive-keyring
 		work=$(mktemp -d "${TMPDIR:-/tmp}/fast_uuid_roots.XXXXXX")
+		# unshare ignores the signals that ask.
+		trap 'status=$?; kill -KILL $(jobs -p) 2>/dev/null; (exit "$status"); finish' EXIT
 		throwaway=$work setsid unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child \
 			bash "$0" "$@" </dev/null &
 		wait $! || exit
