@@ -4,11 +4,9 @@
 #   installed.sh PG_CONFIG SQL    SQL: are there SQL tests, which use the running server?
 
 pg_config=$1
-sql=$2
 bindir=$("$pg_config" --bindir)
-version=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
-control=$("$pg_config" --sharedir)/extension/fast_uuid.control
-path='$libdir'
+library=$("$pg_config" --pkglibdir)/fast_uuid.so
+missing="not installed: make && sudo make install, with the same PG_CONFIG=..., comes first"
 
 refuse()
 {
@@ -16,40 +14,23 @@ refuse()
 	exit 1
 }
 
-ask()
-{
-	"$bindir/psql" -XAtqd postgres -c "$1" 2>/dev/null
-}
-
-if [ -n "$sql" ]; then
+# script/test says by this where the servers find it.
+[ -z "${TEMP_CONFIG:-}" ] || exit 0
+if [ -n "$2" ]; then
 	# Why there is no connection, pg_regress says well enough.
-	running=$(ask "SHOW server_version_num") || exit 0
+	running=$("$bindir/psql" -XAtqd postgres -c "SHOW server_version_num" 2>/dev/null) || exit 0
+	version=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 	[ "$((running / 10000))" = "$version" ] ||
 		refuse "the running server is PostgreSQL $((running / 10000)), $pg_config is of $version: name the right one" \
 			"with PG_CONFIG=..., or its server with PGHOST and PGPORT"
 	# Debian's extension_destdir counts here, but not in pg_available_extensions.
-	answer=$("$bindir/psql" -Xqd postgres -v VERBOSITY=sqlstate -c BEGIN -c 'CREATE EXTENSION IF NOT EXISTS fast_uuid' \
-		-c ROLLBACK 2>&1)
-	case $answer in
-		*0A000* | *58P01*)
-			refuse "not installed on the running server: make && sudo make install, with the same PG_CONFIG=..., comes first" ;;
+	case $("$bindir/psql" -Xqd postgres -v VERBOSITY=sqlstate -c BEGIN \
+		-c 'CREATE EXTENSION IF NOT EXISTS fast_uuid' -c ROLLBACK 2>&1) in
+		*0A000* | *58P01*) refuse "$missing" ;;
 	esac
-	path=$(ask "SHOW dynamic_library_path") || exit 0
-elif [ -z "${TEMP_CONFIG:-}" ] && [ ! -e "$control" ]; then
-	refuse "not installed: make && sudo make install, with the same PG_CONFIG=..., comes first"
+	[ "$("$bindir/psql" -XAtqd postgres -c "SHOW dynamic_library_path")" = '$libdir' ] || exit 0
+elif [ ! -e "$("$pg_config" --sharedir)/extension/fast_uuid.control" ]; then
+	refuse "$missing"
 fi
-
-# Where a server of this machine finds the library, if it finds one.
-[ -e fast_uuid.so ] && [ -z "${TEMP_CONFIG:-}" ] || exit 0
-IFS=:
-set -f
-for directory in $path; do
-	case $directory in
-		'$libdir' | '$libdir/'*) directory=$("$pg_config" --pkglibdir)${directory#'$libdir'} ;;
-	esac
-	if [ -e "$directory/fast_uuid.so" ]; then
-		cmp -s fast_uuid.so "$directory/fast_uuid.so" ||
-			echo "fast_uuid: testing $directory/fast_uuid.so, which is another build than the one here (sudo make install)" >&2
-		break
-	fi
-done
+[ ! -e fast_uuid.so ] || [ ! -e "$library" ] || cmp -s fast_uuid.so "$library" ||
+	echo "fast_uuid: testing $library, which is another build than the one here (sudo make install)" >&2
