@@ -24,6 +24,7 @@ find_version
 make_place
 mkdir "$work/tmp"
 with_server bash -euc '
+	touch "$HOME/at_work"
 	psql -XAtqc "SELECT 1 FROM pg_sleep(${HOLD:-0})"
 	"$(dirname "$PG_CONFIG")/pg_ctl" -s -D "$HOME/server" -m immediate stop
 	psql -XAtqc "SELECT 2"'
@@ -43,9 +44,9 @@ is($out, '1', 'the throwaway server answers, and nothing where it is gone');
 like($err, qr{"$temporary/fast_uuid\.\w+/tmp/\.s\.\S+" failed: No such file}, '... no other');
 check_nothing_stays('at the end');
 
-# As Ctrl-C does it, to the process group; the others to the script alone.
+# While initdb, or the server, is at work: as Ctrl-C, to the process group; else to the script.
 $ENV{HOLD} = 600;
-foreach my $case ('INT PG_VERSION', 'INT .s.PGSQL*', 'TERM .s.PGSQL*', 'HUP .s.PGSQL*')
+foreach my $case ('INT PG_VERSION', 'INT at_work', 'TERM at_work', 'HUP at_work')
 {
 	my ($signal, $file) = split / /, $case;
 	my $said = "$directory/said";
@@ -55,7 +56,6 @@ foreach my $case ('INT PG_VERSION', 'INT .s.PGSQL*', 'TERM .s.PGSQL*', 'HUP .s.P
 		setpgrp;
 		exec "exec bash $script >$said 2>&1" or die "bash: $!";
 	}
-	# Until initdb, or the server, is at work
 	1 until `find $temporary -name '$file' 2>/dev/null` || waitpid($pid, WNOHANG);
 	kill $signal, ($signal eq 'INT' ? -$pid : $pid);
 	waitpid($pid, 0);
