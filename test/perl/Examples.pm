@@ -8,41 +8,23 @@ use warnings;
 use Exporter qw(import);
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(pages examples offers);
+our @EXPORT = qw(examples);
 
-# Those that may have any.
-sub pages
-{
-	return ('README.md', glob('doc/*.md'));
-}
-
-# examples(PAGE): what the page says in ```sql, in its order.  A word after that says
-# what the example requires: "18+" that version of PostgreSQL or a later one,
-# "pgcrypto" that extension.
+# examples(PAGE): each ```sql of a page.  A word after that says what the example requires:
+# "18+" that version of PostgreSQL or a later one, "pgcrypto" that extension.
 sub examples
 {
 	my ($page) = @_;
 	my $text = slurp_file($page);
 	my @examples;
-
 	while ($text =~ /^```sql(?: (\S+))?\n(.*?)^```$/msg)
 	{
 		my ($requires, $sql) = ($1 // '', $2);
-		my %example = (sql => $sql, version => 0, extension => '');
-		$example{ $requires =~ s/^(\d+)\+$/$1/ ? 'version' : 'extension' } = $requires if $requires;
-		push @examples, \%example;
+		my $version = $requires =~ /^(\d+)\+$/ ? $1 : 0;
+		my $extension = $version ? '' : $requires;
+		push @examples, { sql => $sql, version => $version, extension => $extension };
 	}
 	return @examples;
-}
-
-# Is there an extension to create on this server, and of this version, "5, 2", or a
-# later one?
-sub offers
-{
-	my ($node, $extension, $least) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT string_to_array(substring(default_version FROM '^\\d+\\.\\d+'), '.')::int[] >= '{$least}'"
-		  . " FROM pg_available_extensions WHERE name = '$extension'") eq 't';
 }
 
 1;

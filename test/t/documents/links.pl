@@ -13,7 +13,6 @@ sub read_page
 	my ($page) = @_;
 	open(my $in, '<:encoding(UTF-8)', $page) or die "$page: $!\n";
 	my $text = join '', <$in>;
-	close($in);
 	return $text =~ s/^```.*?^```$//gmsr;
 }
 

@@ -17,7 +17,9 @@ my $node = PostgreSQL::Test::Cluster->new('partman');
 $node->init;
 $node->append_conf('postgresql.conf', "timezone = 'America/New_York'");
 $node->start;
-if (!offers($node, 'pg_partman', '5, 2'))
+if ($node->safe_psql('postgres', q{
+SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_partman'
+   AND string_to_array(substring(default_version FROM '^\d+\.\d+'), '.')::int[] >= '{5, 2}'}) eq '0')
 {
 	$node->stop;
 	plan skip_all => 'pg_partman 5.2, the first to partition by a UUID, is not installed';
