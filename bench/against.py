@@ -1,113 +1,109 @@
-"""Measures this checkout against another commit: both on servers of their own, in
-turn within each round, and prints the ratios.  script/bench --against calls this."""
+"""Measures this checkout against another commit: both on servers of their own, in turn
+within each round, and prints the ratios.  script/bench --against calls this, with the
+lines of postgresql.conf for each."""
 
 import argparse
 import signal
 import statistics
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from server import Server
-from timing import MILLION, connect, count, time_ms
+from results import quartiles
+from server import MILLION, Server, count, time_ms
 
 FIRST = 'SELECT uuidv7_fast()'
-VALUES = count('uuidv7_fast()')
+GETRANDOM = {'fast_uuid.source': 'getrandom'}
 ARRAY = f'SELECT cardinality(uuidv7_fast_array({MILLION}))'
 SET = f'SELECT count(id) FROM (SELECT uuidv7_fast_set({MILLION}) AS id) AS made'
-INSERT = 'INSERT INTO {} ' + f'SELECT FROM generate_series(1, {MILLION})'
+INSERT = f'INSERT INTO {{}} SELECT FROM generate_series(1, {MILLION})'
 ROW = 'INSERT INTO {} DEFAULT VALUES'
-CONNECTIONS = 40
 
 
 class Build:
     """The servers of a build, one of them with the library preloaded, and a session there."""
 
     def __init__(self, running, bindir, directory, conf):
-        self.servers = {}
-        for how, preload in (('preloaded', "shared_preload_libraries = 'fast_uuid'\n"), ('not preloaded', '')):
-            self.servers[how] = running.enter_context(Server(bindir, Path(f'{directory}{len(self.servers)}'), conf + preload))
-            with self.servers[how].connect() as connection:
+        preload = "shared_preload_libraries = 'fast_uuid'\n"
+        self.preloaded = Server(bindir, Path(f'{directory}a'), conf + preload)
+        self.unpreloaded = Server(bindir, Path(f'{directory}b'), conf)
+        for server in self.preloaded, self.unpreloaded:
+            running.enter_context(server)
+            with server.connect() as connection:
                 connection.execute('CREATE EXTENSION fast_uuid')
-        self.session = running.enter_context(connect(self.servers['preloaded']))
-        self.feed, self.watermark, self.order = 'uuidv7_feed_id()', 'uuidv7_feed_watermark()', {}
-        # A commit from before feeds had functions of their own: a setting chose the order.
-        if not self.session.execute("SELECT to_regprocedure('uuidv7_feed_id()')").fetchone()[0]:
-            strongest = 'durable' if self.session.info.server_version >= 170000 else 'instance'
-            self.feed, self.watermark, self.order = 'uuidv7_fast()', 'uuidv7_fast_watermark()', {'fast_uuid.ordering': strongest}
-        self.session.execute('CREATE UNLOGGED TABLE filled (id uuid PRIMARY KEY DEFAULT uuidv7_fast())')
-        self.session.execute(f'CREATE UNLOGGED TABLE fed (id uuid PRIMARY KEY DEFAULT {self.feed})')
-        self.session.execute(FIRST)
+        self.session = running.enter_context(self.preloaded.connect())
+        for table, call in (('filled', 'uuidv7_fast()'), ('fed', 'uuidv7_feed_id()')):
+            self.session.execute(
+                f'CREATE UNLOGGED TABLE {table} (id uuid PRIMARY KEY DEFAULT {call})')
 
     def ms(self, statement, settings=None):
         self.session.execute('TRUNCATE filled, fed')
-        return time_ms(self.session, statement, settings or {})
+        return time_ms(self.session, statement, settings)
 
-    def transaction_us(self, clients, statement, settings=None):
+    def transaction_us(self, clients, statement):
         """Of clients that do nothing else."""
         self.session.execute('TRUNCATE filled, fed')
-        server = self.servers['preloaded']
-        with server.settings({'synchronous_commit': 'off', **(settings or {})}):
-            return 1e6 / server.pgbench(f'{statement};', clients, 3)
+        return 1e6 / self.preloaded.pgbench(f'{statement};', clients, 3)
 
-    def first_call_us(self, how):
-        """Of new sessions, the median."""
-        times = []
-        for _ in range(CONNECTIONS):
-            with self.servers[how].connect() as connection:
-                started = time.perf_counter()
-                connection.execute(FIRST).fetchall()
-                times.append(time.perf_counter() - started)
-        return statistics.median(times) * 1e6
+
+def first_call_us(server):
+    """Of new sessions, the median."""
+    times = []
+    for _ in range(40):
+        with server.connect() as connection:
+            times.append(time_ms(connection, FIRST) * 1000)
+    return statistics.median(times)
 
 
 CASES = {
-    'a million values, ms': lambda build: build.ms(VALUES),
-    'a million feed ids, ms': lambda build: build.ms(count(build.feed), build.order),
-    'a million values, getrandom, ms': lambda build: build.ms(VALUES, {'fast_uuid.source': 'getrandom'}),
+    'a million keys, ms': lambda build: build.ms(count('uuidv7_fast()')),
+    'a million keys, getrandom, ms': lambda build: build.ms(count('uuidv7_fast()'), GETRANDOM),
+    'a million feed ids, ms': lambda build: build.ms(count('uuidv7_feed_id()')),
     'an array of a million, ms': lambda build: build.ms(ARRAY),
     'a set of a million in a target list, ms': lambda build: build.ms(SET),
     'a million rows inserted, ms': lambda build: build.ms(INSERT.format('filled')),
-    'a million rows of a feed inserted, ms': lambda build: build.ms(INSERT.format('fed'), build.order),
+    'a million rows of a feed inserted, ms': lambda build: build.ms(INSERT.format('fed')),
     'a row per transaction, us': lambda build: build.transaction_us(2, ROW.format('filled')),
-    'a row of a feed per transaction, us': lambda build: build.transaction_us(2, ROW.format('fed'), build.order),
-    'a watermark, us': lambda build: build.transaction_us(1, f'SELECT {build.watermark}'),
-    'first call, preloaded, us': lambda build: build.first_call_us('preloaded'),
-    'first call, not preloaded, us': lambda build: build.first_call_us('not preloaded'),
+    'a row of a feed per transaction, us':
+        lambda build: build.transaction_us(2, ROW.format('fed')),
+    'a watermark, us': lambda build: build.transaction_us(1, 'SELECT uuidv7_feed_watermark()'),
+    'first call, preloaded, us': lambda build: first_call_us(build.preloaded),
+    'first call, not preloaded, us': lambda build: first_call_us(build.unpreloaded),
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--bindir', type=Path, required=True, help='of the PostgreSQL to measure on')
-    parser.add_argument('--conf', type=Path, required=True, help='lines of postgresql.conf for this checkout')
-    parser.add_argument('--before', type=Path, required=True, help='the same for the other commit')
+    parser.add_argument('--bindir', type=Path, required=True)
+    parser.add_argument('--conf', type=Path, required=True)
+    parser.add_argument('--before', type=Path, required=True)
     parser.add_argument('--rounds', type=int, default=11)
     options = parser.parse_args()
 
     # So that the servers are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('terminated'))
-    pairs = {name: [] for name in CASES}
+    now, before = ({name: [] for name in CASES} for _ in range(2))
     with tempfile.TemporaryDirectory(prefix='fu') as directory, ExitStack() as running:
-        builds = [Build(running, options.bindir, f'{directory}/{conf.stem}', conf.read_text(encoding='ascii'))
-                  for conf in (options.conf, options.before)]
+        builds = [(figures, Build(running, options.bindir, f'{directory}/{conf.stem}',
+                                  conf.read_text(encoding='ascii')))
+                  for figures, conf in ((now, options.conf), (before, options.before))]
         for n in range(options.rounds + 1):
             print(f'round {n} of {options.rounds}' if n else 'warming up', flush=True)
+            builds.reverse()    # by turns this one is the first
             for name, measure in CASES.items():
-                # By turns this one is the first.
-                figures = {i: measure(builds[i]) for i in ((0, 1), (1, 0))[n % 2]}
-                if n:
-                    pairs[name].append((figures[0], figures[1]))
+                for figures, build in builds:
+                    value = measure(build)
+                    if n:
+                        figures[name].append(value)
 
-    print(f'\nMedians of {options.rounds} pairs; quartiles of the ratio')
-    print(f'{"":46} {"now":>9} {"before":>9} {"ratio":>6}  quartiles')
-    for name, figures in pairs.items():
-        ratios = [new / old for new, old in figures]
-        quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-        new, old = (statistics.median(column) for column in zip(*figures))
-        print(f'{name:46} {new:9.1f} {old:9.1f} {statistics.median(ratios):6.3f}  {quartiles[0]:.3f}-{quartiles[2]:.3f}')
+    print(f'\nMedians of {options.rounds} rounds; quartiles of the ratio within a round')
+    print(f'{"":40} {"now":>9} {"before":>9} {"ratio":>6}  quartiles')
+    for name in CASES:
+        ratios = [new / old for new, old in zip(now[name], before[name])]
+        q1, ratio, q3 = quartiles(ratios)
+        print(f'{name:40} {statistics.median(now[name]):9.1f}'
+              f' {statistics.median(before[name]):9.1f} {ratio:6.3f}  {q1:.3f}-{q3:.3f}')
 
 
 if __name__ == '__main__':

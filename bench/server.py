@@ -1,16 +1,19 @@
-"""A throwaway server for one run of the benchmark."""
+"""Throwaway servers, and statements that are timed there."""
 
 import os
 import re
 import subprocess
-from contextlib import contextmanager
+import time
 
 import psycopg
 
-# Nothing in the background; room for a million rows without a checkpoint, in
-# files of WAL that are there already.
+MILLION = 1000000
+
+# Nothing in the background; room for a million rows without a checkpoint, in files of WAL
+# that are there already.
 SETTINGS = """
 listen_addresses = ''
+max_connections = 120
 jit = off
 max_parallel_workers_per_gather = 0
 autovacuum = off
@@ -22,48 +25,64 @@ shared_buffers = 512MB
 
 
 class Server:
-    """PostgreSQL in a directory of its own, running inside the with block.
-
-    conf: lines of postgresql.conf.
-    """
+    """PostgreSQL in a directory of its own, with these lines of postgresql.conf, running
+    inside the with block."""
 
     def __init__(self, bindir, directory, conf):
-        self.bindir = bindir
-        self.data = directory / 'data'
-        self.socket = directory
+        self.bindir, self.directory = bindir, directory
         directory.mkdir()
-        self._run('initdb', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C')
-        with open(self.data / 'postgresql.conf', 'a', encoding='ascii') as file:
+        self._run('initdb', '--auth=trust', '--username=postgres', '--encoding=UTF8',
+                  '--locale=C')
+        with open(directory / 'data/postgresql.conf', 'a', encoding='ascii') as file:
             file.write(f"{SETTINGS}unix_socket_directories = '{directory}'\n{conf}\n")
 
     def _run(self, program, *arguments):
-        subprocess.run([self.bindir / program, '-D', self.data, *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([self.bindir / program, '-D', self.directory / 'data', *arguments],
+                       check=True, stdout=subprocess.DEVNULL)
 
     def __enter__(self):
-        self._run('pg_ctl', '-w', '-l', self.socket / 'log', 'start')
+        self._run('pg_ctl', '-w', '-l', self.directory / 'log', 'start')
         return self
 
     def __exit__(self, failure, *_):
         self._run('pg_ctl', '-w', '-m', 'immediate' if failure else 'fast', 'stop')
 
     def connect(self):
-        return psycopg.connect(host=str(self.socket), user='postgres', dbname='postgres', autocommit=True)
+        return psycopg.connect(host=str(self.directory), user='postgres', dbname='postgres',
+                               autocommit=True)
 
-    def pgbench(self, script, clients, seconds, *arguments, line=r'tps = ([\d.]+)'):
-        """What a line of its output says of a script, given as text: transactions per
-        second, without the time to connect."""
-        threads = min(clients, os.cpu_count())
-        out = subprocess.run(
-            [self.bindir / 'pgbench', '-n', '-M', 'prepared', '-h', self.socket, '-U', 'postgres', '-f', '-',
-             '-c', str(clients), '-j', str(threads), '-T', str(seconds), *arguments, 'postgres'],
-            check=True, capture_output=True, text=True, input=script).stdout
-        return float(re.search(f'^{line}', out, re.MULTILINE)[1])
+    def pgbench(self, script, clients, seconds, rate=0, synchronous_commit='off'):
+        """Transactions per second of a script, given as text, without the time to connect."""
+        options = f'-c synchronous_commit={synchronous_commit}'
+        command = [self.bindir / 'pgbench', '-h', self.directory, '-U', 'postgres', '-n',
+                   '-M', 'prepared', '-f', '-', '-c', str(clients),
+                   '-j', str(min(clients, os.cpu_count())), '-T', str(seconds), 'postgres']
+        if rate:
+            command[1:1] = ['-R', str(rate)]
+        out = subprocess.run(command, env={**os.environ, 'PGOPTIONS': options}, check=True,
+                             capture_output=True, text=True, input=script).stdout
+        return float(re.search(r'^tps = ([\d.]+)', out, re.MULTILINE)[1])
 
-    @contextmanager
-    def settings(self, settings):
-        """For the sessions that begin now."""
-        with self.connect() as connection:
-            for name, value in settings.items():
-                connection.execute(f"ALTER DATABASE postgres SET {name} = '{value}'")
-            yield
-            connection.execute('ALTER DATABASE postgres RESET ALL')
+
+def time_ms(connection, statement, settings=None):
+    """Milliseconds of a statement, under settings."""
+    settings = settings or {}
+    for name, value in settings.items():
+        connection.execute(f"SET {name} = '{value}'")
+    started = time.perf_counter()
+    connection.execute(statement)
+    ms = (time.perf_counter() - started) * 1000
+    for name in settings:
+        connection.execute(f'RESET {name}')
+    return ms
+
+
+def count(call, values=MILLION):
+    return f'SELECT count({call}) FROM generate_series(1, {values})'
+
+
+def turned(cases, n):
+    """The cases from another one on in each round: none always follows the same."""
+    cases = list(cases)
+    n %= len(cases)
+    return cases[n:] + cases[:n]
