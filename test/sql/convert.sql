@@ -35,6 +35,15 @@ SELECT count(*) AS given, bool_and(uuidv7_fast_timestamp(id, true) = ts) AS same
                ) AS given,
        LATERAL (SELECT uuidv7_fast_at(ts) AS id) AS made;
 
+-- the digits below the microsecond, which it has not, are random, and not ten of the random bits
+WITH made (ns, tail) AS MATERIALIZED (
+  SELECT uuidv7_fast_ns(id) % 1000, ('x' || right(replace(id::text, '-', ''), 14))::bit(56)::bigint
+    FROM (SELECT uuidv7_fast_at('2001-09-09 01:46:40Z') FROM generate_series(1, 2000)) AS given (id)),
+alike AS (
+  SELECT count(*) FILTER (WHERE (tail >> shift & 1023) * 1000 >> 10 = ns) AS count
+    FROM made, generate_series(0, 44) AS shift GROUP BY shift)
+SELECT (SELECT count(DISTINCT ns) > 800 FROM made) AS random, max(count) <= 30 AS apart FROM alike;
+
 -- of generated ones the time is that of the call, shifted or not, for every year there is,
 -- and by the calendar of the session's time zone, which has summer time
 SET timezone = 'Europe/Berlin';
