@@ -1,5 +1,5 @@
-# fast_uuid.allowed_sources in the configuration file: at the start, after a
-# reload in existing sessions, with parallel workers, and in any order of lines.
+# fast_uuid.allowed_sources where the library is preloaded: at the start, after a reload in
+# existing sessions, with parallel workers, and for as long as it is set.
 
 use strict;
 use warnings;
@@ -10,6 +10,7 @@ use Test::More;
 
 use lib 'test/perl';
 use RawSession;
+use Watchdog;
 
 my $node = PostgreSQL::Test::Cluster->new('allowlist');
 $node->init;
@@ -17,137 +18,138 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n"
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
 
-my $living = $node->background_psql('postgres', on_error_stop => 0);
-is($living->query_safe("SET fast_uuid.source = 'xorshift128+'; SELECT uuidv7_fast() IS NOT NULL"),
-	't', 'without an allowlist a session chooses its source');
-
-sub reload
+sub configure
 {
-	my ($settings) = @_;
-	$node->append_conf('postgresql.conf', $settings);
-	$node->reload;
+	my (@settings) = @_;
+	$node->append_conf('postgresql.conf', join("\n", @settings, ''));
 	return;
 }
 
-# A session takes over the new file before its next statement, some time after
-# the signal; ask until it has.
+# A session takes over the new file before its next statement, some time after the signal.
 sub wait_for_allowlist
 {
-	my ($expected) = @_;
-	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if $living->query('SHOW fast_uuid.allowed_sources') eq $expected;
-	}
-	return 0;
+	my ($session, $expected) = @_;
+	my $show = 'SHOW fast_uuid.allowed_sources';
+	wait_until("the allowlist $expected", sub { $session->query($show) eq $expected });
+	return;
 }
 
-# In this order the file names a source that the list before it did not allow.
-reload("fast_uuid.source = 'getrandom'\nfast_uuid.allowed_sources = 'getrandom, urandom'\n");
-ok(wait_for_allowlist('getrandom, urandom'), 'an existing session learns of the allowlist by a reload');
-is($living->query('SELECT uuidv7_fast()'), '', 'its source is outside, and makes no value');
-like($living->{stderr}, qr/entropy source "xorshift128\+" is not allowed/, 'the error says so');
-like($living->{stderr}, qr/HINT:  The setting "fast_uuid.allowed_sources" allows: getrandom, urandom\./,
-	'the hint names the setting');
-is($living->query("SELECT uuidv7_fast('urandom') IS NOT NULL"), 't', 'an allowed source works in it');
-is($living->query('RESET fast_uuid.source; SHOW fast_uuid.source; SELECT uuidv7_fast() IS NOT NULL'),
-	"getrandom\nt", 'and so does the one from the file');
+# --- An existing session
 
+my $living = RawSession->start($node, "SET fast_uuid.source = 'xorshift128+'");
+like($living->outcome('SELECT uuidv7_fast()'), qr/value/, 'without an allowlist a session chooses');
+
+# In this order the file names a source that the list before it did not allow.
+configure("fast_uuid.source = 'getrandom'", "fast_uuid.allowed_sources = 'getrandom, urandom'");
+$node->reload;
+wait_for_allowlist($living, 'getrandom, urandom');
+$living->query('SELECT uuidv7_fast()');
+is( $living->{error},
+	'42501 entropy source "xorshift128+" is not allowed||'
+	  . 'The setting "fast_uuid.allowed_sources" allows: getrandom, urandom.',
+	'after a reload its source is outside');
+like($living->outcome("SELECT uuidv7_fast('urandom')"), qr/value/, 'an allowed one works');
+is($living->query_safe('RESET fast_uuid.source; SHOW fast_uuid.source'),
+	'getrandom', 'so does the one from the file');
+like($living->outcome('SELECT uuidv7_fast()'), qr/value/, 'by default');
 is($node->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source'),
 	"t\ngetrandom", 'a new session starts with the source from the file');
 
-# A session whose source is no longer allowed, and which has a seed, starts parallel
-# workers all the same.
-is( $node->safe_psql(
-		'postgres', q{
-CREATE TABLE input AS SELECT n FROM generate_series(1, 100000) AS n;
-ALTER TABLE input SET (parallel_workers = 2);
-SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-SET parallel_leader_participation = off;
-SET fast_uuid.seed = '42'; SET fast_uuid.source = 'urandom'; SET fast_uuid.allowed_sources = 'getrandom';
-SELECT count(uuidv7_fast('getrandom')) FROM input}),
-	'100000', 'a parallel query of a session whose own source is no longer allowed, and which has a seed');
+# A feed id that is refused holds nothing back.
+$living->query_safe('BEGIN; SAVEPOINT a');
+is($living->outcome("SELECT uuidv7_feed_id('xorshift128+')"), '42501', 'a feed id is refused');
+$living->query_safe('ROLLBACK TO a');
+is($living->query_safe("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'feed'"),
+	'', 'and holds nothing back');
+$living->query_safe('COMMIT');
 
-reload("fast_uuid.allowed_sources = 'openssl, getrandom, urandom, xorshift128+'\n");
-ok(wait_for_allowlist('openssl, getrandom, urandom, xorshift128+'), 'the allowlist is taken away by a reload');
-is($living->query("SELECT uuidv7_fast('xorshift128+') IS NOT NULL"), 't', 'every source works again');
+# A session whose source is no longer allowed, and which has a seed, starts workers all the same.
+$node->safe_psql('postgres', 'CREATE TABLE input AS SELECT n FROM generate_series(1, 100000) AS n;'
+	  . ' ALTER TABLE input SET (parallel_workers = 2)');
+my $leader = RawSession->start($node,
+	'SET parallel_setup_cost = 0', 'SET parallel_tuple_cost = 0',
+	'SET min_parallel_table_scan_size = 0', 'SET parallel_leader_participation = off',
+	"SET fast_uuid.seed = '42'", "SET fast_uuid.source = 'urandom'",
+	"SET fast_uuid.allowed_sources = 'getrandom'");
+is($leader->outcome("SELECT count(uuidv7_fast('getrandom')) FROM input"),
+	'value 100000', 'a parallel query of a session whose own source is no longer allowed');
+$leader->quit;
 
+# --- A wrong list in the file: at a reload the server keeps the list that it has, and does
+# not start with it.
+
+my $wrong = qr/invalid value for parameter "fast_uuid\.allowed_sources": "openssl, typo"/;
+configure("fast_uuid.allowed_sources = 'openssl, typo'");
+my $log_before = -s $node->logfile;
+$node->reload;
+$node->wait_for_log($wrong, $log_before);
+is($node->safe_psql('postgres', 'SHOW fast_uuid.allowed_sources'),
+	'getrandom, urandom', 'a wrong list at a reload: the list is kept');
+is($living->query_safe('SHOW fast_uuid.allowed_sources'), 'getrandom, urandom', 'in a session too');
+like($living->outcome('SELECT uuidv7_fast()'), qr/value/, 'which generates');
 $living->quit;
 
-# A typo in the file does not open what protects others: the server does not start.  With
-# what is right, in capitals or not, it does.
-$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, typo'\n");
 $node->stop;
-my $log_before = -s $node->logfile;
-is($node->start(fail_ok => 1), 0, 'a wrong list: the server does not start');
-like(slurp_file($node->logfile, $log_before), qr/FATAL:  invalid value for parameter "fast_uuid\.allowed_sources": "openssl, typo"/, 'and says why');
-$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'OpenSSL, GetRandom'\n");
-$node->start;
-
-# A server at work keeps the list that it has.
-reload("fast_uuid.allowed_sources = 'getrandom'\n");
-$node->poll_query_until('postgres', "SELECT current_setting('fast_uuid.allowed_sources') = 'getrandom'")
-  or die 'the postmaster has not read its file';
-is($node->safe_psql('postgres', q{
-BEGIN;
-DO $$ BEGIN PERFORM uuidv7_feed_id('urandom'); EXCEPTION WHEN insufficient_privilege THEN NULL; END $$;
-SELECT held_back_by IS NULL FROM fast_uuid_stats() WHERE name = 'feed';
-COMMIT}), 't', 'a feed id that is refused holds nothing back');
-$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, typo'\n");
 $log_before = -s $node->logfile;
-$node->reload;
-$node->wait_for_log(qr/invalid value for parameter "fast_uuid\.allowed_sources": "openssl, typo"/, $log_before);
-is($node->safe_psql('postgres', 'SHOW fast_uuid.allowed_sources'), 'getrandom', 'a wrong list at a reload: the list is kept');
-$node->append_conf('postgresql.conf', "fast_uuid.allowed_sources = 'openssl, getrandom'\n");
-$node->reload;
+is($node->start(fail_ok => 1), 0, 'a wrong list: the server does not start');
+like(slurp_file($node->logfile, $log_before), qr/FATAL:  $wrong/, 'and says why');
+configure("fast_uuid.allowed_sources = 'OpenSSL, GetRandom'");
+$node->start;
+foreach my $setting ("allowed_sources = 'openssl, typo'", "source = 'opensl'")
+{
+	my ($code) = $node->psql('postgres', "ALTER SYSTEM SET fast_uuid.$setting");
+	is($code, 3, "ALTER SYSTEM SET fast_uuid.$setting is refused");
+}
 
 # Nor does one that was stored, when nobody could check it, open the one below.
 $node->safe_psql('template1', 'CREATE DATABASE other TEMPLATE postgres');
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
+configure("shared_preload_libraries = ''");
 $node->restart;
-my %stored = (postgres => [ 'ROLE ALL', 'getrandom' ], other => [ 'DATABASE other', 'urandom' ]);
-$node->safe_psql('postgres', "ALTER $_->[0] SET fast_uuid.allowed_sources = '$_->[1], typo'") foreach values %stored;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'fast_uuid'\n");
+$node->safe_psql('postgres', $_)
+  foreach "ALTER ROLE ALL SET fast_uuid.allowed_sources = 'getrandom, typo'",
+  "ALTER DATABASE other SET fast_uuid.allowed_sources = 'urandom, typo'";
+configure("shared_preload_libraries = 'fast_uuid'");
 $node->restart;
+my %stored = (postgres => 'getrandom', other => 'urandom');
 foreach my $database (sort keys %stored)
 {
-	my ($object, $source) = @{ $stored{$database} };
-	my ($code, $out, $err) = $node->psql($database, "SELECT uuidv7_fast('$source') IS NOT NULL; SELECT uuidv7_fast('openssl')");
-	is($out, 't', "a wrong list of $object, then preloaded: allows what it names");
+	my ($code, $out, $err) = $node->psql($database,
+		"SELECT uuidv7_fast('$stored{$database}') IS NOT NULL; SELECT uuidv7_fast('openssl')");
+	is($out, 't', "a wrong list that was stored, $database: allows what it names");
 	like($err, qr/entropy source "openssl" is not allowed/, 'and nothing else');
 }
 $node->safe_psql('postgres', 'ALTER ROLE ALL RESET fast_uuid.allowed_sources');
-is(($node->psql('postgres', "ALTER SYSTEM SET fast_uuid.$_->[0] = '$_->[1]'"))[0], 3, "ALTER SYSTEM: a wrong $_->[0] is refused")
-  foreach [ 'allowed_sources', 'openssl, typo' ], [ 'source', 'opensl' ];
 
-# For how long a list holds; a set that was begun before it follows it from the next row on.
-foreach my $case (
-	[ "BEGIN; SET LOCAL %s = 'urandom'", '42501' ],
-	[ "BEGIN; SET LOCAL %s = 'urandom'; ROLLBACK", 'value t' ],
-	[ "BEGIN; SET %s = 'urandom'; ROLLBACK", 'value t' ],
-	[ "BEGIN; SAVEPOINT a; SET %s = 'urandom'; ROLLBACK TO a", 'value t' ],
-	[ "BEGIN; SET %s = 'urandom'; COMMIT; BEGIN; SET LOCAL %s = 'getrandom'; ROLLBACK", '42501' ])
+# --- For how long a list holds; a set that was begun before it follows it from the next row on.
+
+my $list     = 'fast_uuid.allowed_sources';
+my %in_force = (
+	"BEGIN; SET LOCAL $list = 'urandom'" => '42501',
+	"BEGIN; SET LOCAL $list = 'urandom'; ROLLBACK" => 'value t',
+	"BEGIN; SET $list = 'urandom'; ROLLBACK" => 'value t',
+	"BEGIN; SAVEPOINT a; SET $list = 'urandom'; ROLLBACK TO a" => 'value t',
+	"SET $list = 'urandom'; BEGIN; SET LOCAL $list = 'getrandom'; ROLLBACK" => '42501');
+foreach my $statements (sort keys %in_force)
 {
-	my $session = RawSession->start($node, "SET fast_uuid.source = 'getrandom'", split /; /, $case->[0] =~ s/%s/fast_uuid.allowed_sources/gr);
-	is($session->outcome('SELECT uuidv7_fast() IS NOT NULL'), $case->[1], "$case->[0]: what is in force");
+	my $session = RawSession->start($node, "SET fast_uuid.source = 'getrandom'");
+	$session->query_safe($_) foreach split /; /, $statements;
+	is($session->outcome('SELECT uuidv7_fast() IS NOT NULL'), $in_force{$statements}, $statements);
 	$session->quit;
 }
-my $cursor = RawSession->start($node, 'BEGIN', "DECLARE c CURSOR FOR SELECT uuidv7_fast_set(100, 'getrandom') IS NOT NULL");
+my $cursor = RawSession->start($node, 'BEGIN',
+	"DECLARE c CURSOR FOR SELECT uuidv7_fast_set(100, 'getrandom') IS NOT NULL");
 is($cursor->outcome('FETCH c'), 'value t', 'a set that was begun before');
-is($cursor->outcome("SET LOCAL fast_uuid.allowed_sources = 'urandom'; FETCH c"), '42501', 'its next row follows the list');
+is($cursor->outcome("SET LOCAL $list = 'urandom'; FETCH c"), '42501', 'its next row');
 $cursor->quit;
 
-# A source outside of the list, for those who have another list.
-{
-	my ($code, $out, $err) = $node->psql('postgres', q{
-SET fast_uuid.allowed_sources = 'getrandom';
-SELECT uuidv7_fast('getrandom') IS NOT NULL;
-CREATE ROLE elsewhere;
-ALTER ROLE elsewhere SET fast_uuid.source = 'urandom';
-CREATE FUNCTION with_its_own() RETURNS uuid LANGUAGE sql
-  SET fast_uuid.allowed_sources = 'urandom' SET fast_uuid.source = 'urandom' AS 'SELECT uuidv7_fast()';
-SELECT with_its_own() IS NOT NULL}, on_error_stop => 1);
-	is("$code $out $err", "0 t\nt ", 'a source outside of the list can be set for a role and a function that have another list');
-}
+# A source outside of the list can be set for those who have another list.
+my $another = RawSession->start($node, "SET $list = 'getrandom'",
+	'CREATE ROLE app', "ALTER ROLE app SET fast_uuid.source = 'urandom'",
+	'CREATE FUNCTION with_its_own() RETURNS uuid LANGUAGE sql'
+	  . " SET $list = 'urandom' SET fast_uuid.source = 'urandom' AS 'SELECT uuidv7_fast()'");
+like($another->outcome('SELECT with_its_own()'), qr/value/, 'a function with a list of its own');
+is(join('', @{ $another->{notices} }), '', 'no warning');
+$another->quit;
 
 $node->stop;
 done_testing();

@@ -1,0 +1,104 @@
+# Generators do not stand in the way of a parallel plan: the leader calls them above it, in
+# one order.  In a worker, which only a wrong label can bring about, nothing is generated.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use lib 'test/perl';
+use RawSession;
+
+my $node = PostgreSQL::Test::Cluster->new('parallel');
+$node->init;
+$node->append_conf('postgresql.conf', "jit = off\nmax_worker_processes = 16");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fast_uuid;
+CREATE TABLE input AS SELECT n FROM generate_series(1, 10000) AS n;
+ALTER TABLE input SET (parallel_workers = 2);
+CREATE TABLE indexed AS SELECT uuidv7_fast() AS id FROM generate_series(1, 100000) AS n;
+ALTER TABLE indexed SET (parallel_workers = 2);
+CREATE FUNCTION mislabelled(call text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS
+	'DECLARE id text; BEGIN EXECUTE concat($$SELECT $$, call) INTO id; RETURN id; END';
+});
+my $plan = 'FROM input WHERE n % 100 = 0';
+
+my @generators = (
+	'uuidv7_fast()', "uuidv7_fast('urandom')", "uuidv7_fast(interval '0')",
+	'unnest(uuidv7_fast_array(3))', 'uuidv7_fast_set(3)');
+my @of_feeds = ('uuidv7_feed_id()', "uuidv7_feed_id('urandom')", 'uuidv7_feed_position()');
+my @others   = (
+	'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()',
+	'uuidv7_feed_observe(uuidv7_fast_min(now()))', 'uuidv7_feed_position_observe(0)',
+	'uuidv7_feed_reset()', 'uuidv7_feed_wait(0)',
+	'uuidv7_feed_watermark()', 'uuidv7_feed_position_watermark()');
+
+sub start_session
+{
+	return RawSession->start($node, 'SET parallel_setup_cost = 0', 'SET parallel_tuple_cost = 0',
+		'SET min_parallel_table_scan_size = 0', 'SET parallel_leader_participation = off');
+}
+
+# In a worker, where the library is loaded for the first time or not
+sub check_refused_in_worker
+{
+	my ($session, $call, $cannot, $name) = @_;
+	my $quoted = $call =~ s/'/''/gr;
+	$session->query("SELECT mislabelled('$quoted') $plan");
+	is( $session->{error},
+		"25000 cannot $cannot in a parallel worker||Mark the calling function PARALLEL RESTRICTED.",
+		"$name, $call in a worker");
+	return;
+}
+
+foreach my $preload ('', 'fast_uuid')
+{
+	my $name = $preload eq '' ? 'not preloaded' : 'preloaded';
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n");
+	$node->restart;
+
+	# Before 17 there are no feeds without preloading.
+	my @feeds = $preload ne '' || $node->pg_version >= 17 ? @of_feeds : ();
+
+	foreach my $call (@generators, @feeds)
+	{
+		my $session = start_session();
+		my $made    = "CREATE TABLE made AS SELECT $call AS id $plan";
+		like($session->query_safe("EXPLAIN $made"), qr/Gather/, "$name, $call: a parallel plan");
+		$session->query_safe($made);
+		is( $session->query_safe(
+				'SELECT bool_and(id > previous) FROM'
+				  . ' (SELECT id, lag(id) OVER (ORDER BY ctid) AS previous FROM made) AS pairs'),
+			't', "$name, $call above it: in one order");
+		is("@{ $session->{notices} }", '', "$name, $call above it: no warning");
+		$session->query_safe('DROP TABLE made');
+		$session->quit;
+	}
+
+	my $session = start_session();
+	foreach my $call (@generators, 'uuidv7_fast_at(now())', @feeds)
+	{
+		my $what = $call =~ /feed_id/ ? 'feed ids' : $call =~ /position/ ? 'positions' : 'UUIDs';
+		check_refused_in_worker($session, $call, "generate $what", $name);
+		like($session->outcome("SELECT $call"), qr/^value [0-9a-f]/, "$name, $call in its leader");
+	}
+	foreach my $call (@others)
+	{
+		my ($function) = $call =~ /^(\w+)/;
+		check_refused_in_worker($session, $call, "execute $function()", $name);
+	}
+	is($session->query("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'feed'"),
+		'', "$name: no worker holds the watermark back");
+
+	$session->query_safe("SET maintenance_work_mem = '256MB'");
+	$session->query_safe('CREATE INDEX ON indexed (uuidv7_fast_timestamp(id))');
+	is("@{ $session->{notices} }", '', "$name: an index is built in parallel");
+	$session->quit;
+}
+
+$node->stop;
+done_testing();
