@@ -12,6 +12,8 @@ SELECT throws_ok(call, state, message, call)
     ($$SELECT uuidv7_fast(interval '-100 years')$$, '22008', 'timestamp out of range for UUID version 7'),
     ($$SELECT uuidv7_fast(interval '9000 years')$$, '22008', 'timestamp out of range for UUID version 7'),
     ($$SELECT uuidv7_fast(NULL::interval, 'getrandom')$$, '22004', 'argument "shift" must not be null'),
+    ($$SELECT uuidv7_fast('typo')$$, '22023', 'unrecognized entropy source "typo"'),
+    ($$SELECT uuidv7_fast_set(1, 'typo')$$, '22023', 'unrecognized entropy source "typo"'),
     ($$SELECT uuidv7_fast(interval '1 day', 'typo')$$, '22023', 'unrecognized entropy source "typo"'),
     ($$SELECT uuidv7_fast_at(NULL)$$, '22004', 'argument "ts" must not be null'),
     ($$SELECT uuidv7_fast_at('1969-12-31 23:59:59.999999')$$, '22008', 'timestamp out of range for UUID version 7'),
@@ -49,10 +51,8 @@ SELECT throws_ok(call, state, message, call)
     ($$SET fast_uuid.allowed_sources = 'typo'$$, '22023', 'invalid value for parameter "fast_uuid.allowed_sources": "typo"')
   ) AS cases (call, state, message);
 
-SELECT is((SELECT prorows::bigint FROM pg_proc WHERE proname = 'fast_uuid_sources'), (SELECT count(*) FROM fast_uuid_sources()),
-          'the planner knows the rows of fast_uuid_sources');
-SELECT is((SELECT prorows::bigint FROM pg_proc WHERE proname = 'fast_uuid_stats'), (SELECT count(*) FROM fast_uuid_stats()),
-          'the planner knows the rows of fast_uuid_stats');
+SELECT cmp_ok(abs(prorows - 4), '<', 4::real, proname || ': the planner expects a few rows')
+  FROM pg_proc WHERE proname IN ('fast_uuid_sources', 'fast_uuid_stats');
 
 SELECT * FROM finish();
 ROLLBACK;

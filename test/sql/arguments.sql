@@ -67,7 +67,11 @@ SELECT count, pg_temp.outcome(format('SELECT cardinality(uuidv7_fast_array(%L))'
 CREATE TEMP TABLE source AS SELECT name FROM fast_uuid_sources() WHERE available;
 CREATE TEMP TABLE word AS
   SELECT word FROM source, unnest(ARRAY[name, upper(name), initcap(name), ' ' || name, name || ' ', name || E'\n',
-                                        name || name, name || ',' || name, '"' || name || '"', '', 'all', '*']) AS word
+                                        name || name, name || ',' || name, '"' || name || '"']) AS word
+   UNION ALL
+  SELECT unnest(ARRAY['', ' ', '0', '1', 'default', 'all', 'none', '*', '/dev/urandom', 'u random',
+                      'open ssl', 'xorshift128', 'xorshift', E'\xef\xbd\x95random', 'urandom;getrandom',
+                      '''urandom''', '-1 hour', 'P1D'])
    UNION ALL
   SELECT CASE n % 3 WHEN 0 THEN left(name, place)
                     WHEN 1 THEN overlay(name PLACING chr(1 + (random() * 126)::int) FROM place + 1 FOR 1)

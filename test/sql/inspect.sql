@@ -12,12 +12,13 @@ SELECT name, cryptographic, available <> not_built AS available, allowed,
          WHEN 'openssl' THEN '^\w+SSL [0-9.]+'
          WHEN 'getrandom' THEN '^(vDSO|system call)$'
          WHEN 'urandom' THEN '^/dev/urandom$'
-         ELSE '^seeded from strong entropy$' END AS described
+         WHEN 'xorshift128+' THEN '^seeded from strong entropy$' ELSE '.' END AS described
   FROM sources;
 SET fast_uuid.vdso = off;
 SET fast_uuid.seed = '7';
 SET fast_uuid.source = 'urandom';
-SELECT name, current, implementation FROM fast_uuid_sources() WHERE name <> 'openssl';
+SELECT name, current, implementation FROM fast_uuid_sources()
+ WHERE name IN ('getrandom', 'urandom', 'xorshift128+');
 
 -- refills: 64 bytes at first, doubling to the size of the buffer
 \c -
@@ -30,7 +31,7 @@ SET fast_uuid.buffer_size = 100;
 SELECT count(uuidv7_fast('xorshift128+')) AS xorshift FROM generate_series(1, 100);
 SET fast_uuid.buffer_size = 0;
 SELECT cardinality(uuidv7_fast_array(33, 'urandom')) AS urandom;
-SELECT name, refills, bytes FROM fast_uuid_sources();
+SELECT name, refills, bytes FROM fast_uuid_sources() WHERE refills > 0;
 
 -- the benchmark: a row for each source, implementation and size; it leaves the settings
 CREATE TEMP TABLE measured AS SELECT * FROM fast_uuid_benchmark(1);

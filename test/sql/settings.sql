@@ -1,12 +1,16 @@
--- The settings: defaults and bounds, what a text is taken for, who may set what.
+-- The settings: defaults and bounds, what a text is taken for, which source is drawn from, and
+-- who may set what.  Names and lists of sources are in arguments.sql.
 \set ECHO none
 LOAD 'fast_uuid';
--- A build without OpenSSL has another default.
-SELECT name AS openssl FROM fast_uuid_sources() WHERE current \gset
-
-SELECT substr(name, 11) AS name, CASE setting WHEN :'openssl' THEN 'openssl' ELSE setting END AS setting, unit, context, vartype,
-       min_val, max_val, enumvals
+SELECT string_agg(name, ', ') AS names, array_agg(name) AS array, max(name) FILTER (WHERE current) AS first
+  FROM fast_uuid_sources() \gset
+SELECT substr(name, 11) AS name,
+       CASE setting WHEN :'first' THEN 'the first' WHEN :'names' THEN 'all' ELSE setting END AS setting,
+       unit, context, vartype, min_val, max_val, enumvals = :'array' AS all_values
   FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND setting = boot_val ORDER BY name;
+-- each is described in whole sentences
+SELECT name FROM pg_settings
+ WHERE name LIKE 'fast\_uuid.%' AND (short_desc NOT LIKE '%.' OR extra_desc NOT LIKE '%.');
 
 -- What a text is taken for: how the setting is seen then.  Of one that is refused what was
 -- there before stays.
@@ -20,12 +24,8 @@ BEGIN
   END;
   RETURN CASE setting
     WHEN 'seed' THEN (SELECT string_agg(right(uuidv7_fast('xorshift128+')::text, 14), ' ') FROM generate_series(1, 8))
-    WHEN 'allowed_sources' THEN (SELECT coalesce(string_agg(name, ' '), 'none') FROM fast_uuid_sources() WHERE allowed)
     ELSE current_setting('fast_uuid.' || setting) END;
 END $$;
-CREATE TEMP TABLE name (wrong text);
-INSERT INTO name SELECT unnest(ARRAY[' urandom', 'urandom ', E'urandom\n', 'urand', 'urandomx', 'u random', '"urandom"', '/dev/urandom', 'urandom,',
-  '', ' ', '0', '1', 'default', 'all', 'xorshift128', 'xorshift128++', 'xorshift', E'\xef\xbd\x95random', '-1 hour', 'P1D', 'open ssl']);
 WITH meant (setting, before, plain, texts) AS (VALUES
   ('seed', '42', '0', ARRAY['00', '0x0', '0X0', '000000000000000000000000']),
   ('seed', '42', '7', ARRAY['07', '0x7']),
@@ -34,13 +34,6 @@ WITH meant (setting, before, plain, texts) AS (VALUES
   ('seed', '42', '10000000', ARRAY['0x989680']),
   ('seed', '42', '4294967296', ARRAY['0x100000000', '00004294967296']),
   ('seed', '42', '18446744073709551615', ARRAY['0xffffffffffffffff', '0x0000ffffFFFFffffFFFF', '00018446744073709551615']),
-  ('allowed_sources', 'getrandom', 'urandom',
-   ARRAY['URANDOM', ' urandom ', E'\turandom\n', '"urandom"', '"URandom"', 'urandom,urandom', ',urandom,']),
-  ('allowed_sources', 'urandom', 'getrandom, urandom',
-   ARRAY['urandom,getrandom', E'urandom\n,\tgetrandom', ' "urandom" , GETRANDOM', 'urandom,getrandom,urandom', 'urandom getrandom']),
-  ('allowed_sources', 'urandom', '', ARRAY[' ', E'\t', ',']),
-  ('source', 'getrandom', 'urandom', ARRAY['URANDOM', 'URandom']),
-  ('source', 'getrandom', 'xorshift128+', ARRAY['XorShift128+']),
   ('buffer_size', '1kB', '64kB', ARRAY['65536', '65536B', ' 64 kB ']),
   ('buffer_size', '1kB', '0', ARRAY['0kB']),
   ('max_clock_lead', '5s', '1s', ARRAY['1000', '1000ms', ' 1 s ']),
@@ -49,33 +42,40 @@ WITH meant (setting, before, plain, texts) AS (VALUES
 SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (
          WHERE taken IS DISTINCT FROM pg_temp.taken(setting, before, plain) OR taken = pg_temp.taken(setting, before, before)) AS otherwise_taken
   FROM meant, unnest(texts) AS text, pg_temp.taken(setting, before, text) AS taken;
-RESET ALL;
 WITH wrong (setting, before, texts) AS (VALUES
   ('seed', '42', ARRAY[' 1', '1 ', E'1\n', E'\t1', '+1', '-1', '-0', '1e3', '1.0', '1.', '1_000', '1,000', '0b1', '0o7', '0x', '0X', 'x1',
    '0xx1', '0x 1', '0x-1', '0x+1', '0x0x1', '1x', '0x1g', '0x1.8', 'a', 'ff', 'h2a', 'inf', 'nan', 'on', 'true', '$1', E'\xef\xbc\x91',
    '18446744073709551616', '36893488147419103232', '0x10000000000000000', '99999999999999999999999999']),
-  ('allowed_sources', 'getrandom', ARRAY['urand', 'urandomx', 'u random', '/dev/urandom', 'xorshift128', 'all', 'none', '*',
-   'urandom;getrandom', 'urandom|getrandom', '''urandom''', '"urandom" x', 'urandom, all', 'urand, urandom', 'openssl getrandom typo']),
   ('buffer_size', '1kB', ARRAY['65537', '65kB', '128kB', '1MB', '-1', '-1kB', '1kb', '1KB', 'kB', '', ' ', '1x', '1kBx', '99999999999999999999']),
   ('max_clock_lead', '5s', ARRAY['-2', '-2ms', '-1s', '25d', '2147483648', '1 month', '1S', 's', '', ' ', '1x']),
-  ('vdso', 'off', ARRAY['maybe', '']),
-  ('source', 'getrandom', (SELECT array_agg(wrong) FROM name)))
+  ('vdso', 'off', ARRAY['maybe', '']))
 SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (WHERE pg_temp.taken(setting, before, text) <> 'refused') AS taken
   FROM wrong, unnest(texts) AS text;
 RESET ALL;
 
--- The source as an argument, and what is drawn where there is none: from the source that
--- is set, without a buffer a word for each UUID.  What was buffered before is not used.
-CREATE FUNCTION pg_temp.drawn(call text, argument text) RETURNS text LANGUAGE plpgsql AS $$
+-- What comes of a command: how many requests were made of which sources, or the error.
+CREATE FUNCTION pg_temp.outcome(command text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   before jsonb := (SELECT jsonb_object_agg(name, refills) FROM fast_uuid_sources());
+  hint text;
 BEGIN
-  EXECUTE format('SELECT count(id) FROM (SELECT %s AS id FROM generate_series(1, 2)) AS made', format(call, argument));
-  RETURN (SELECT string_agg(name || ' ' || refills - (before ->> name)::int, ', ' ORDER BY name) FROM fast_uuid_sources()
-           WHERE refills > (before ->> name)::int);
-EXCEPTION WHEN invalid_parameter_value THEN
-  RETURN 'refused';
+  EXECUTE command;
+  RETURN (SELECT coalesce(string_agg(name || ' ' || refills - (before ->> name)::int, ', ' ORDER BY name), 'done')
+            FROM fast_uuid_sources() WHERE refills > (before ->> name)::int);
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(' / ', SQLSTATE || ' ' || SQLERRM, nullif(hint, ''));
 END $$;
+
+-- What was buffered before the setting is not used; without a buffer a word is drawn for each UUID.
+SELECT pg_temp.outcome('SELECT uuidv7_fast(''getrandom'')') AS buffered;
+SET fast_uuid.vdso = off;
+SELECT pg_temp.outcome('SELECT uuidv7_fast(''getrandom'')') AS after_vdso, pg_temp.outcome('SELECT uuidv7_fast(''urandom'')') AS buffered;
+SET fast_uuid.allowed_sources = 'getrandom', openssl;
+SELECT pg_temp.outcome('SELECT uuidv7_fast(''urandom'')') AS refused;
+RESET fast_uuid.allowed_sources;
+
+-- The source by setting and by argument, from every generator, without an allowlist and with one
 CREATE FUNCTION pg_temp.by_cursor() RETURNS uuid LANGUAGE plpgsql SET fast_uuid.source = 'urandom' AS $$
 DECLARE
   c CURSOR FOR SELECT uuidv7_fast_set(9);
@@ -88,20 +88,29 @@ BEGIN
   CLOSE c;
   RETURN id;
 END $$;
-SELECT pg_temp.drawn('uuidv7_fast(''getrandom'')', '') AS buffered;
-SET fast_uuid.vdso = off;
-SELECT pg_temp.drawn('uuidv7_fast(''getrandom'')', '') AS after_vdso,
-       pg_temp.drawn('uuidv7_fast(''urandom'')', '') AS buffered;
-SET fast_uuid.source = 'urandom';
+CREATE TEMP VIEW calls AS
+  SELECT unnest(ARRAY['uuidv7_fast(%s) FROM generate_series(1, 2)', 'uuidv7_fast_set(2, %s)',
+                      'uuidv7_fast(interval ''0'', %s) FROM generate_series(1, 2)',
+                      'uuidv7_fast_at(now(), %s) FROM generate_series(1, 2)',
+                      'unnest(uuidv7_fast_array(2, %s))']) AS call;
+CREATE FUNCTION pg_temp.generate(source text, call text) RETURNS text LANGUAGE sql AS $$
+  SELECT pg_temp.outcome(format('SET fast_uuid.source = %L; SELECT count(id) FROM (SELECT %s) AS made (id)',
+                                source, call)) $$;
+CREATE TEMP VIEW by_source AS
+  SELECT count(*) AS calls, source, string_agg(DISTINCT outcome, ' | ') AS outcome
+    FROM unnest(ARRAY['getrandom', 'urandom', 'xorshift128+']) AS source, calls,
+         unnest(ARRAY[pg_temp.generate(source, regexp_replace(call, '(, )?%s', '')),
+                      pg_temp.generate(source, format(call, 'NULL')),
+                      pg_temp.generate('openssl', format(call, quote_literal(upper(source))))]) AS outcome
+   GROUP BY source ORDER BY source;
 SET fast_uuid.buffer_size = 0;
-SELECT call, pg_temp.drawn(call, 'NULL') AS by_null, pg_temp.drawn(call, quote_literal('GetRandom')) AS named,
-       count(*) AS texts, count(*) FILTER (WHERE pg_temp.drawn(call, quote_literal(wrong)) = 'refused') AS refused
-  FROM name, unnest(ARRAY['uuidv7_fast(%s)', 'uuidv7_fast(interval ''0'', %s)', 'uuidv7_fast_at(now(), %s)',
-                          '(uuidv7_fast_array(1, %s))[1]', 'uuidv7_fast_set(1, %s)']) WITH ORDINALITY AS calls (call, n)
- GROUP BY n, call ORDER BY n;
-SELECT call, pg_temp.drawn(call, '') AS by_setting
-  FROM unnest(ARRAY['uuidv7_fast()', 'uuidv7_fast(interval ''0'')', 'uuidv7_fast_at(now())', '(uuidv7_fast_array(1))[1]',
-                    'uuidv7_fast_set(1)', 'pg_temp.by_cursor()']) AS call;
+TABLE by_source;
+SELECT pg_temp.outcome('SELECT pg_temp.by_cursor()') AS by_cursor;
+SET fast_uuid.allowed_sources = openssl, 'getrandom';
+TABLE by_source;
+SELECT name, allowed, reason FROM fast_uuid_sources() WHERE name IN ('getrandom', 'urandom') ORDER BY name;
+SET fast_uuid.allowed_sources = '';
+SELECT pg_temp.outcome('SELECT uuidv7_fast(''getrandom'')') AS from_none;
 RESET ALL;
 
 -- Who may set what and see it: everybody after SET ROLE, and who was given the privilege.
@@ -114,8 +123,7 @@ DECLARE
   command text;
   done text;
 BEGIN
-  FOREACH command IN ARRAY ARRAY['SET fast_uuid.%s = %L', 'RESET fast_uuid.%s', 'SHOW fast_uuid.%s'
-                                ] LOOP
+  FOREACH command IN ARRAY ARRAY['SET fast_uuid.%s = %L', 'RESET fast_uuid.%s', 'SHOW fast_uuid.%s'] LOOP
     BEGIN
       EXECUTE 'SET LOCAL ROLE ' || who;
       EXECUTE format(command, name, value);
@@ -131,9 +139,27 @@ SELECT name, pg_temp.may('regress_fast_uuid_user', name, value) AS everybody,
   FROM (VALUES ('source', 'urandom'), ('allowed_sources', 'urandom'), ('seed', '1'),
                ('buffer_size', '0'), ('vdso', 'off'), ('max_clock_lead', '1')) AS given (name, value);
 DROP OWNED BY regress_fast_uuid_trusted;
-DROP ROLE regress_fast_uuid_user, regress_fast_uuid_trusted;
 -- nor has anybody a seed for all sessions
 ALTER SYSTEM SET fast_uuid.seed = '1';
 
--- each is described in whole sentences
-SELECT name FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND (short_desc NOT LIKE '%.' OR extra_desc NOT LIKE '%.');
+-- A function that hands out secrets with the rights of its owner: without an allowlist whoever
+-- calls it chooses the source, unless it sets that itself.
+CREATE FUNCTION hand_out() RETURNS uuid LANGUAGE sql SECURITY DEFINER
+  SET search_path = public, pg_temp AS 'SELECT uuidv7_fast()';
+CREATE FUNCTION hand_out_hardened() RETURNS uuid LANGUAGE sql SECURITY DEFINER
+  SET search_path = public, pg_temp SET fast_uuid.source = 'getrandom' AS 'SELECT uuidv7_fast()';
+CREATE TEMP VIEW attacks AS
+  SELECT command, pg_temp.outcome('SET fast_uuid.source = ''xorshift128+''; SELECT ' || command)
+    FROM unnest(ARRAY['uuidv7_fast()', 'hand_out()', 'hand_out_hardened()']) AS command;
+GRANT SELECT ON attacks TO regress_fast_uuid_user;
+SET fast_uuid.buffer_size = 0;
+SET ROLE regress_fast_uuid_user;
+TABLE attacks;
+RESET ROLE;
+SET fast_uuid.allowed_sources = 'openssl, getrandom';
+SET ROLE regress_fast_uuid_user;
+TABLE attacks;
+RESET ROLE;
+DROP VIEW attacks;
+DROP FUNCTION hand_out(), hand_out_hardened();
+DROP ROLE regress_fast_uuid_user, regress_fast_uuid_trusted;
