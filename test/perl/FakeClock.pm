@@ -1,56 +1,58 @@
-# A server whose clock the test sets, by libfaketime; how one incarnation of it ends, and how
-# the next begins.
+# A server whose clock the test sets, by test/modules/preload_clock_offset.c; how one
+# incarnation of it ends, and how the next begins.
 
 package FakeClock;
 
 use strict;
 use warnings;
 
+use Cwd qw(getcwd);
 use Exporter qw(import);
+use Fcntl qw(O_CREAT O_WRONLY);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(require_fake_clock fake_clock_installed start_with_fake_clock set_clock_offset
-  end_incarnation begin_incarnation);
+  stop_clock end_incarnation begin_incarnation);
 
-my ($library) = glob('/usr/lib/*/faketime/libfaketime.so.1 /usr/lib*/faketime/libfaketime.so.1');
+# There is always one.
+sub require_fake_clock { return }
+sub fake_clock_installed { return 1 }
 
-sub require_fake_clock
+sub set_clock
 {
-	plan skip_all => 'libfaketime is not installed' unless defined $library;
+	my ($node, $ahead, $stands_at) = @_;
+	sysopen(my $file, $node->basedir . '/clock_offset', O_CREAT | O_WRONLY)
+	  or die "could not open: $!";
+	syswrite($file, pack('q2', 1e9 * $ahead, 1e9 * $stands_at)) == 16
+	  or die "could not write: $!";
+	close($file);
 	return;
 }
 
-sub fake_clock_installed
-{
-	return defined $library;
-}
-
-# Seconds ('+0', '-3600') that the clock of the node, existing sessions included,
-# differs from the true time.
+# Seconds ('+0', '-3600') that the clock of the node, existing sessions included, differs
+# from the true time.
 sub set_clock_offset
 {
 	my ($node, $seconds) = @_;
-	my $file = $node->basedir . '/faketime';
-
-	# The server must never read a file half written.
-	unlink("$file.new");
-	append_to_file("$file.new", "$seconds\n");
-	rename("$file.new", $file) or die "could not rename: $!";
-	return;
+	return set_clock($node, $seconds, 0);
 }
 
-# $node->start, with the clock that was set last if keep_clock => 1, else with a
-# right one.
+# It stands still at a second since 1970.
+sub stop_clock
+{
+	my ($node, $second) = @_;
+	return set_clock($node, 0, $second);
+}
+
+# $node->start, with the clock that was set last if keep_clock => 1, else with a right one.
 sub start_with_fake_clock
 {
 	my ($node, %params) = @_;
-	set_clock_offset($node, '+0') unless delete $params{keep_clock};
-	local $ENV{LD_PRELOAD}                   = $library;
-	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $node->basedir . '/faketime';
-	local $ENV{FAKETIME_NO_CACHE}            = 1;
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
+	set_clock_offset($node, 0) unless delete $params{keep_clock};
+	local $ENV{LD_PRELOAD}        = getcwd() . '/test/modules/preload_clock_offset.so';
+	local $ENV{CLOCK_OFFSET_FILE} = $node->basedir . '/clock_offset';
 	return $node->start(%params);
 }
 
@@ -61,8 +63,8 @@ sub end_incarnation
 	return $way eq 'SIGKILL' ? $node->kill9 : $node->stop($way);
 }
 
-# Start the server, with the clock that was set for it.  After SIGKILL of the
-# postmaster that fails until its children have noticed.
+# Start the server, with the clock that was set for it.  After SIGKILL of the postmaster that
+# fails until its children have noticed.
 sub begin_incarnation
 {
 	my ($node) = @_;

@@ -8,7 +8,6 @@
 use strict;
 use warnings;
 
-use POSIX qw(strftime);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -95,8 +94,8 @@ my $each = 2 * @sources * $rows;
 insert_on_both_sides('clocks right', $each);
 
 # Later than any feed id so far.
-my $instant = strftime('%Y-%m-%d %H:%M:%S', localtime(time + 5));
-set_clock_offset($node{$_}, $instant) foreach @sides;
+my $second = time + 5;
+stop_clock($node{$_}, $second) foreach @sides;
 insert_on_both_sides('one standing clock', 2 * $each);
 
 # The first 74 bits are the time and the constant fields.
