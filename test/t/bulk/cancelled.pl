@@ -26,31 +26,38 @@ CREATE TABLE made (id uuid DEFAULT uuidv7_fast(), n bigint);
 CREATE TABLE fed (id uuid DEFAULT uuidv7_feed_id(), n bigint);
 ${\ guard('fed')}});
 my $many = 60_000_000;
+my $rows = 'generate_series(1, 1000000000000)';
+my $set  = 'uuidv7_fast_set(1000000000000)';
 my %statements = (
-	'an array'             => "SELECT cardinality(uuidv7_fast_array($many))",
-	'a set'                => 'SELECT count(id) FROM (SELECT uuidv7_fast_set(1000000000000) AS id) AS made',
-	'a set in FROM'        => 'SELECT count(*) FROM uuidv7_fast_set(1000000000000)',
-	'an insert of a set'   => 'INSERT INTO made (id) SELECT uuidv7_fast_set(1000000000000)',
-	'an insert of an array' => "INSERT INTO made (id) SELECT unnest(uuidv7_fast_array($many))",
-	'an insert by default' => 'INSERT INTO made (n) SELECT generate_series(1, 1000000000000)',
-	'an insert into a feed' => 'INSERT INTO fed (n) SELECT generate_series(1, 1000000000000)',
-	'positions'            => 'SELECT count(uuidv7_feed_position()) FROM generate_series(1, 1000000000000)',
-	'a cursor'             => 'BEGIN; DECLARE c CURSOR FOR SELECT uuidv7_fast_set(1000000000000); MOVE ALL FROM c',
-	'a benchmark'          => 'SELECT count(*) FROM fast_uuid_benchmark(10000)');
+	'an array'              => "SELECT cardinality(uuidv7_fast_array($many))",
+	'a set'                 => "SELECT count(id) FROM (SELECT $set AS id) AS made",
+	'a set in FROM'         => "SELECT count(*) FROM $set",
+	'an insert of a set'    => "INSERT INTO made (id) SELECT $set",
+	'an insert by default'  => "INSERT INTO made (n) SELECT $rows",
+	'an insert into a feed' => "INSERT INTO fed (n) SELECT $rows",
+	'positions'             => "SELECT count(uuidv7_feed_position()) FROM $rows",
+	'a cursor'              => "BEGIN; DECLARE c CURSOR FOR SELECT $set; MOVE ALL FROM c",
+	'a benchmark'           => 'SELECT count(*) FROM fast_uuid_benchmark(10000)');
 my $session = RawSession->start($node, 'SET fast_uuid.vdso = off');
 check_cancel($node, $_, $session, $statements{$_}) foreach sort keys %statements;
 
 # The benchmark measures with the vDSO first.
-is($session->query('SHOW fast_uuid.vdso'), 'off', 'a benchmark that was cancelled leaves the settings as they were');
+is($session->query('SHOW fast_uuid.vdso'),
+	'off', 'a benchmark that was cancelled leaves the settings as they were');
 $session->quit;
 
 # The watermark among many prepared transactions.
-$node->safe_psql('postgres', join ';',
-	map { ('BEGIN', "INSERT INTO fed (n) VALUES ($_)", "PREPARE TRANSACTION 'p $_'") } 1 .. $prepared);
 $session = RawSession->start($node);
-my $held = within($node, 'the watermark', sub { $session->query('SELECT uuidv7_feed_watermark()') });
-check_cancel($node, 'the watermark', $session, 'SELECT count(uuidv7_feed_watermark()) FROM generate_series(1, 1000000000)');
-is($session->query('SELECT uuidv7_feed_watermark()'), $held, 'the prepared transactions hold the watermark back');
+foreach my $n (1 .. $prepared)
+{
+	$session->query_safe($_)
+	  foreach 'BEGIN', "INSERT INTO fed (n) VALUES ($n)", "PREPARE TRANSACTION 'p $n'";
+}
+my $watermark = 'SELECT uuidv7_feed_watermark()';
+my $held      = within($node, 'the watermark', sub { $session->query($watermark) });
+check_cancel($node, 'the watermark', $session,
+	"SELECT count(uuidv7_feed_watermark()) FROM $rows");
+is($session->query($watermark), $held, 'the prepared transactions hold the watermark back');
 $session->quit;
 
 # The session ends, in the middle of an array; then the server.
@@ -61,7 +68,13 @@ foreach my $end ('pg_terminate_backend', 'stop')
 	$session->send($statements{'an array'});
 	at_work($pid);
 	ok(!$session->has_answer, "$end: an array is being generated");
-	within($node, $end, sub { $end eq 'stop' ? $node->stop('fast') : $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)") });
+	within(
+		$node, $end,
+		sub {
+			$end eq 'stop'
+			  ? $node->stop('fast')
+			  : $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+		});
 	within($node, "$end: the session ends", sub { $session->receive });
 	is(substr($session->{error}, 0, 5), '57P01', "$end: the session ends");
 }
