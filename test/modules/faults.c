@@ -19,8 +19,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(inject_fault);
 PG_FUNCTION_INFO_V1(requests_made);
-PG_FUNCTION_INFO_V1(openssl_error_queued);
-PG_FUNCTION_INFO_V1(queue_openssl_error);
+PG_FUNCTION_INFO_V1(openssl_error);
 PG_FUNCTION_INFO_V1(load_cancelled);
 
 static void *
@@ -58,29 +57,23 @@ requests_made(PG_FUNCTION_ARGS pg_attribute_unused())
 }
 
 /*
- * Has OpenSSL an error queued in this session?
+ * openssl_error(queue boolean): has OpenSSL an error queued in this session?  With true one
+ * is ("argument out of range"), as by another user of OpenSSL.
  */
 Datum
-openssl_error_queued(PG_FUNCTION_ARGS pg_attribute_unused())
+openssl_error(PG_FUNCTION_ARGS)
 {
 	unsigned long (*peek) (void) = (unsigned long (*) (void)) function("ERR_peek_error");
-
-	PG_RETURN_BOOL(peek() != 0);
-}
-
-/*
- * Queue an error ("argument out of range") as another user of OpenSSL would.
- */
-Datum
-queue_openssl_error(PG_FUNCTION_ARGS pg_attribute_unused())
-{
 	void		(*err_new) (void) = (void (*) (void)) function("ERR_new");
 	void		(*err_set_error) (int, int, const char *,...) =
 		(void (*) (int, int, const char *,...)) function("ERR_set_error");
 
-	err_new();
-	err_set_error(OPENSSL_LIB_RAND, OPENSSL_OUT_OF_RANGE, NULL);
-	PG_RETURN_BOOL(true);
+	if (PG_GETARG_BOOL(0))
+	{
+		err_new();
+		err_set_error(OPENSSL_LIB_RAND, OPENSSL_OUT_OF_RANGE, NULL);
+	}
+	PG_RETURN_BOOL(peek() != 0);
 }
 
 /*

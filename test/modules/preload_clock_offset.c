@@ -74,14 +74,3 @@ gettimeofday(struct timeval *now, void *timezone)
 	now->tv_usec = precise.tv_nsec / 1000;
 	return 0;
 }
-
-time_t
-time(time_t *now)
-{
-	struct timespec precise;
-
-	clock_gettime(CLOCK_REALTIME, &precise);
-	if (now != NULL)
-		*now = precise.tv_sec;
-	return precise.tv_sec;
-}

@@ -16,8 +16,6 @@
  *	  then ERRNO			all reads of it but the first fail
  *	  end					reads of it find its end
  *	  rand N				RAND_bytes fails and queues N errors of OpenSSL
- *	  norand				RAND_bytes finds no generator, as with a FIPS provider
- *							that cannot be loaded: what fails is OpenSSL itself
  *	  malloc N				requests of N bytes or more find no memory
  *
  *	  The vDSO is replaced by one that makes the system call, because that of
@@ -144,12 +142,12 @@ fault(const char *word)
 	return next == NULL ? NULL : next + len;
 }
 
-static int
+static size_t
 fault_number(const char *word)
 {
 	const char *value = fault(word);
 
-	return value == NULL ? 0 : atoi(value);
+	return value == NULL ? 0 : strtoul(value, NULL, 10);
 }
 
 /* Does the call fail?  Then errno is set. */
@@ -336,22 +334,6 @@ read(int fd, void *buf, size_t len)
 
 /* OpenSSL */
 
-/* Without any provider for a generator that is still to be made. */
-static int
-rand_without_generator(unsigned char *buf, int num)
-{
-	void		(*thread_stop) (void) = (void (*) (void)) dlsym(RTLD_DEFAULT, "OPENSSL_thread_stop");
-	int			(*set_properties) (void *, const char *) =
-		(int (*) (void *, const char *)) dlsym(RTLD_DEFAULT, "EVP_set_default_properties");
-	int			result;
-
-	thread_stop();				/* drops the generator that is there */
-	set_properties(NULL, "provider=none");
-	result = REAL(RAND_bytes) (buf, num);
-	set_properties(NULL, "");
-	return result;
-}
-
 int
 RAND_bytes(unsigned char *buf, int num)
 {
@@ -360,12 +342,10 @@ RAND_bytes(unsigned char *buf, int num)
 		(void (*) (int, int, const char *,...)) dlsym(RTLD_DEFAULT, "ERR_set_error");
 
 	log_request("rand", num);
-	if (fault("norand") != NULL)
-		return rand_without_generator(buf, num);
 	if (fault("rand") == NULL)
 		return REAL(RAND_bytes) (buf, num);
 
-	for (int i = fault_number("rand"); i > 0; i--)
+	for (size_t i = fault_number("rand"); i > 0; i--)
 	{
 		err_new();
 		err_set_error(OPENSSL_LIB_RAND, OPENSSL_REASON, NULL);

@@ -33,8 +33,7 @@ sub start_faulty_node
 CREATE EXTENSION fast_uuid;
 CREATE FUNCTION inject_fault(faults text) RETURNS bool AS '$modules/faults' LANGUAGE c;
 CREATE FUNCTION requests_made() RETURNS text AS '$modules/faults' LANGUAGE c;
-CREATE FUNCTION openssl_error_queued() RETURNS bool AS '$modules/faults' LANGUAGE c;
-CREATE FUNCTION queue_openssl_error() RETURNS bool AS '$modules/faults' LANGUAGE c;
+CREATE FUNCTION openssl_error(queue bool) RETURNS bool AS '$modules/faults' LANGUAGE c;
 ]);
 	return $node;
 }

@@ -1,4 +1,5 @@
--- What every function raises, as a table; and the rows that the planner expects of some.
+-- What every function raises, as a table, and the rows that the planner expects of some; at
+-- which arguments is in test/sql/arguments.sql.
 BEGIN;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 CREATE EXTENSION IF NOT EXISTS fast_uuid;
@@ -10,23 +11,14 @@ SELECT throws_ok(call, state, message, call)
   FROM (VALUES
     ($$SELECT uuidv7_fast(NULL::interval)$$, '22004', 'argument "shift" must not be null'),
     ($$SELECT uuidv7_fast(interval '-100 years')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast(interval '9000 years')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast(NULL::interval, 'getrandom')$$, '22004', 'argument "shift" must not be null'),
     ($$SELECT uuidv7_fast('typo')$$, '22023', 'unrecognized entropy source "typo"'),
     ($$SELECT uuidv7_fast_set(1, 'typo')$$, '22023', 'unrecognized entropy source "typo"'),
     ($$SELECT uuidv7_fast(interval '1 day', 'typo')$$, '22023', 'unrecognized entropy source "typo"'),
     ($$SELECT uuidv7_fast_at(NULL)$$, '22004', 'argument "ts" must not be null'),
     ($$SELECT uuidv7_fast_at('1969-12-31 23:59:59.999999')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_at('10889-08-02 05:31:50.656')$$, '22008', 'timestamp out of range for UUID version 7'),
     ($$SELECT uuidv7_fast_at('infinity')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_at('-infinity')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_at('4713-01-01 BC')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_at('294276-12-31')$$, '22008', 'timestamp out of range for UUID version 7'),
     ($$SELECT uuidv7_fast_at(now(), 'typo')$$, '22023', 'unrecognized entropy source "typo"'),
     ($$SELECT uuidv7_fast_min('1969-12-31')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_max('10890-01-01')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_min('infinity')$$, '22008', 'timestamp out of range for UUID version 7'),
-    ($$SELECT uuidv7_fast_max('-infinity')$$, '22008', 'timestamp out of range for UUID version 7'),
     ($$SELECT uuidv7_fast_array(-1)$$, '22023', 'argument "count" must be between 0 and 67108862'),
     ($$SELECT uuidv7_fast_array(67108863)$$, '22023', 'argument "count" must be between 0 and 67108862'),
     ($$SELECT uuidv7_fast_array(0, 'typo')$$, '22023', 'unrecognized entropy source "typo"'),

@@ -44,27 +44,6 @@ SELECT call, pg_temp.drawn(call)
                     'uuidv7_feed_id(''xorshift128+'')', 'uuidv7_feed_id(''typo'')']) AS call;
 RESET ALL;
 
--- A feed does not follow the session's keys, and these hold nothing back.
-CREATE TEMP VIEW held_back AS
-  SELECT CASE held_back_by WHEN pg_backend_pid() THEN 'by this' ELSE held_back_by::text END AS held_back,
-         clock_lead < '1 min' AS at_the_clock FROM fast_uuid_stats() WHERE name = 'feed';
-SET fast_uuid.max_clock_lead = '2h';
-SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + '1 h')) \g /dev/null
-BEGIN;
-SELECT uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp() + '59 min' AS keys_are_ahead;
-TABLE held_back;
-SELECT uuidv7_fast_timestamp(uuidv7_feed_id()) < clock_timestamp() + '1 min' AS ids_are_not,
-       uuidv7_fast_timestamp(uuidv7_fast()) > clock_timestamp() + '59 min' AS keys_still_are;
-TABLE held_back;
-COMMIT;
-SELECT fast_uuid_reset_ordering() \g /dev/null
-RESET fast_uuid.max_clock_lead;
--- what was refused or rolled back holds nothing back either
-BEGIN;
-SELECT pg_temp.outcome('SELECT uuidv7_feed_id(''typo'')'), pg_temp.outcome('SELECT uuidv7_feed_observe(gen_random_uuid())') ~ '^22023' AS observed;
-TABLE held_back;
-ROLLBACK;
-
 -- The error of the statement that fires a trigger with this definition.
 CREATE DOMAIN pg_temp.id_of_item AS uuid;
 SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'VIRTUAL' ELSE 'STORED' END AS kind \gset

@@ -20,19 +20,11 @@ SET fast_uuid.source = 'urandom';
 SELECT name, current, implementation FROM fast_uuid_sources()
  WHERE name IN ('getrandom', 'urandom', 'xorshift128+');
 
--- refills: 64 bytes at first, doubling to the size of the buffer
+-- nothing is fetched before it is needed
 \c -
 SELECT sum(refills) AS refills, sum(bytes) AS bytes FROM fast_uuid_sources();
 -- (whether there is a feed to speak of depends on the server)
 SELECT * FROM fast_uuid_stats() WHERE name <> 'feed';
-SELECT (SELECT count(uuidv7_fast('urandom')) FROM generate_series(1, 9)) AS urandom,
-       (SELECT count(uuidv7_fast('getrandom')) FROM generate_series(1, 10000)) AS getrandom;
-SET fast_uuid.buffer_size = 100;
-SELECT count(uuidv7_fast('xorshift128+')) AS xorshift FROM generate_series(1, 100);
-SET fast_uuid.buffer_size = 0;
-SELECT cardinality(uuidv7_fast_array(33, 'urandom')) AS urandom;
-SELECT name, refills, bytes FROM fast_uuid_sources() WHERE refills > 0;
-
 -- the benchmark: a row for each source, implementation and size; it leaves the settings
 CREATE TEMP TABLE measured AS SELECT * FROM fast_uuid_benchmark(1);
 SELECT array_agg(DISTINCT source)

@@ -20,8 +20,6 @@ $node->safe_psql(
 CREATE EXTENSION fast_uuid;
 CREATE TABLE input AS SELECT n FROM generate_series(1, 10000) AS n;
 ALTER TABLE input SET (parallel_workers = 2);
-CREATE TABLE indexed AS SELECT uuidv7_fast() AS id FROM generate_series(1, 100000) AS n;
-ALTER TABLE indexed SET (parallel_workers = 2);
 CREATE FUNCTION mislabelled(call text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS
 	'DECLARE id text; BEGIN EXECUTE concat($$SELECT $$, call) INTO id; RETURN id; END';
 });
@@ -93,10 +91,6 @@ foreach my $preload ('', 'fast_uuid')
 	}
 	is($session->query("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'feed'"),
 		'', "$name: no worker holds the watermark back");
-
-	$session->query_safe("SET maintenance_work_mem = '256MB'");
-	$session->query_safe('CREATE INDEX ON indexed (uuidv7_fast_timestamp(id))');
-	is("@{ $session->{notices} }", '', "$name: an index is built in parallel");
 	$session->quit;
 }
 

@@ -42,31 +42,18 @@ sub requests_of_openssl
 	return map { "rand $_" } @sizes;
 }
 
-# A request that is repeated is shown once, with how often.
-sub counted
-{
-	my (@requests) = @_;
-	my @counted;
-	foreach my $request (@requests)
-	{
-		if (@counted && $counted[-1]{request} eq $request)
-		{
-			$counted[-1]{times}++;
-		}
-		else
-		{
-			push @counted, { request => $request, times => 1 };
-		}
-	}
-	return join ', ', map { "$_->{request}*$_->{times}" } @counted;
-}
-
 sub requests_of
 {
 	my ($session, $statement) = @_;
 	$session->query_safe('SELECT requests_made()');
 	$session->query_safe($statement);
-	return $session->query_safe('SELECT requests_made()');
+	my @requests;
+	foreach (split /, /, $session->query_safe('SELECT requests_made()'))
+	{
+		my ($request, $times) = split /\*/;
+		push @requests, ($request) x $times;
+	}
+	return \@requests;
 }
 
 # Before the first request of a source that would wait for it, whether the kernel's generator
@@ -102,7 +89,7 @@ foreach my $source (grep { $is_there{$_} } 'getrandom', 'urandom', 'openssl')
 		my $name = "$source, buffer of $size bytes, $uuids UUIDs";
 		$session->query_safe("SET fast_uuid.buffer_size = $size");
 		my $call = "SELECT count(uuidv7_fast('$source')) FROM generate_series(1, $uuids)";
-		is(requests_of($session, $call), counted(@expected), "$name: the requests");
+		is_deeply(requests_of($session, $call), \@expected, "$name: the requests");
 		my $stats = "SELECT concat(refills, ' ', bytes) FROM fast_uuid_sources()";
 		is($session->query_safe("$stats WHERE name = '$source'"),
 			"$refills $bytes", "$name: counted by fast_uuid_sources()");
@@ -114,26 +101,28 @@ foreach my $source (grep { $is_there{$_} } 'getrandom', 'urandom', 'openssl')
 # Through the vDSO there are no system calls, and its state is mapped once, as it says.
 my $session = RawSession->start($node, "SELECT inject_fault('')");
 my $array   = "SELECT uuidv7_fast_array(512 * 100, 'getrandom')";
-my $on      = 'SET fast_uuid.vdso = on; ';
-my $off     = 'SET fast_uuid.vdso = off; ';
-my $growing = join ', ', map { "%s $_*1" } 64, 128, 256, 512, 1024, 2048;
-my $fetched = "$growing, %s 4096*100";
-is( requests_of($session, $array),
-	'mmap 144*1, ' . $fetched =~ s/%s/vdso/gr,
-	'getrandom through the vDSO');
-is(requests_of($session, $off . $array), $fetched =~ s/%s/getrandom/gr, 'by system calls');
-is(requests_of($session, $on . $array), $fetched =~ s/%s/vdso/gr, 'through the vDSO again');
+my @sizes   = fetches(512 * 100, 4096);
+my @by_vdso = map { "vdso $_" } @sizes;
+my @by_call = map { "getrandom $_" } @sizes;
+is_deeply(requests_of($session, $array), [ 'mmap 144', @by_vdso ], 'getrandom through the vDSO');
+$session->query_safe('SET fast_uuid.vdso = off');
+is_deeply(requests_of($session, $array), \@by_call, 'by system calls');
+$session->query_safe('SET fast_uuid.vdso = on');
+is_deeply(requests_of($session, $array), \@by_vdso, 'through the vDSO again');
 
 # The generator's seed, and what a benchmark measures
 my $pseudorandom = "SELECT cardinality(uuidv7_fast_array(100000, 'xorshift128+'))";
-is(requests_of($session, $off . $pseudorandom), 'getrandom 16*1', 'xorshift128+: its state');
-is(requests_of($session, "SET fast_uuid.seed = 1; $pseudorandom"), '', 'nothing with a seed');
+is_deeply(requests_of($session, $pseudorandom), ['vdso 16'], 'xorshift128+: its state');
+$session->query_safe('SET fast_uuid.seed = 1');
+is_deeply(requests_of($session, $pseudorandom), [], 'nothing with a seed');
 my $requests = requests_of($session, 'SELECT count(*) FROM fast_uuid_benchmark(1)');
+my %measured = map { $_ => 1 } @$requests;
 foreach my $call ('getrandom', 'read', 'vdso', $is_there{openssl} ? 'rand' : ())
 {
-	my %sizes = map { $_ => 1 } $requests =~ /$call (\d+)\*/g;
-	my $measured = join ' ', grep { $_ > 16 } sort { $a <=> $b } keys %sizes;
-	is($measured, '64 256 1024', "fast_uuid_benchmark(): the sizes of $call that it names");
+	my $missing = join ' ', grep { !$measured{"$call $_"} } 16, 64, 256, 1024;
+	is($missing, '', "fast_uuid_benchmark(): the sizes of $call that it names");
+	my $others = join ' ', grep { /^$call (?!16|64|256|1024|0)/ } keys %measured;
+	is($others, '', "fast_uuid_benchmark(): no others of $call");
 }
 $session->quit;
 
