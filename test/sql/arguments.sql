@@ -60,8 +60,8 @@ SELECT pg_temp.outcome('SELECT uuidv7_fast(NULL::interval)') AS without;
 -- Counts of arrays and of sets
 SELECT count, pg_temp.outcome(format('SELECT cardinality(uuidv7_fast_array(%L))', count)) AS of_array,
        pg_temp.outcome(format('SELECT count(*) FROM (SELECT uuidv7_fast_set(%L) LIMIT 5) AS made', count)) AS of_set
-  FROM unnest(ARRAY['0', '1', '3', ' 7 ', '-0', '-1', '67108863', '2147483647', '-2147483648', '2147483648',
-                    '9223372036854775807', '-9223372036854775808', '9223372036854775808', '1e3', '', NULL]) AS count;
+  FROM unnest(ARRAY['0', '1', '7', '-1', '67108863', '2147483647', '-2147483648', '2147483648',
+                    '9223372036854775807', '-9223372036854775808', NULL]) AS count;
 
 -- Names of sources, as an argument and in settings: right ones in any case, and nothing near
 CREATE TEMP TABLE source AS SELECT name FROM fast_uuid_sources() WHERE available;
