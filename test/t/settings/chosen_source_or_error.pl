@@ -67,6 +67,16 @@ my @ways = (
 	{ by => 'session', name => 'set_config', set => "SELECT set_config('%s', '%s', false)" },
 	{ by => 'session', name => 'SET LOCAL', set => "BEGIN; SET LOCAL %s = '%s'" });
 
+# Have the server read its file again, and wait until it has.
+sub reload
+{
+	my $time = $node->safe_psql('postgres', 'SELECT pg_conf_load_time()');
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT pg_conf_load_time() > '$time'")
+	  or die 'the server has not read its file';
+	return;
+}
+
 # What the DBA does first, if it is his way, and takes back.
 sub prepare
 {
@@ -74,7 +84,7 @@ sub prepare
 	if ($way->{name} eq 'file')
 	{
 		append_to_file($more_conf, "$setting = '$value'\n");
-		$node->restart;
+		reload();
 	}
 	elsif ($way->{by} eq 'dba' || $way->{by} eq 'function')
 	{
@@ -89,7 +99,7 @@ sub take_back
 	if ($way->{name} eq 'file')
 	{
 		unlink $more_conf;
-		$node->restart;
+		reload();
 	}
 	elsif ($way->{by} eq 'dba' || $way->{by} eq 'function')
 	{
