@@ -69,7 +69,8 @@ SELECT count(*), count(*) FILTER (WHERE id > previous) AS ascending
 -- Arrays of every size about a chunk's
 SELECT count(*) AS arrays, bool_and(cardinality(ids) = size) AS sized,
        bool_and(size = 0 OR array_lower(ids, 1) = 1 AND array_ndims(ids) = 1) AS plain,
-       bool_and(ids = ARRAY(SELECT DISTINCT id FROM unnest(ids) AS id ORDER BY id)) AS ascending
+       bool_and(ids = ARRAY(SELECT DISTINCT id FROM unnest(ids) AS id ORDER BY id)) AS ascending,
+       bool_and(size = (SELECT count(DISTINCT right(id::text, 14)) FROM unnest(ids) AS id)) AS random
   FROM unnest(ARRAY[0, 1, 2, 7, 8, 9, 255, 256, 257, 511, 512, 513, 5000]) AS size,
        uuidv7_fast_array(size) AS ids;
 
