@@ -1,5 +1,5 @@
-# The random numbers of a test that draws some.  Each run draws others, and prints
-# TEST_SEED=n; with that in its environment, a run draws the same again.
+# The random numbers of a test.  Each run prints TEST_SEED=n; with that in its environment,
+# another one draws the same.
 
 package RandomSeed;
 

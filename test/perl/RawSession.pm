@@ -9,48 +9,45 @@ use warnings;
 use IO::Select;
 use IO::Socket::UNIX;
 
-# connect(NODE, user => , database => , KEY => VALUE...): the keys go into the startup
-# packet.  Where the server refuses, the session has only {error}.
+# connect(NODE, KEY => VALUE...): of the server's owner in database postgres, if the keys,
+# which go into the startup packet, name no other "user" or "database".  Where the server
+# refuses, the session has only {error}.
 sub connect
 {
-	my ($class, $node, %parameters) = @_;
+	my ($class, $node, @parameters) = @_;
+	my %parameters = (user => scalar(getpwuid $>), database => 'postgres', @parameters);
 	my $self = bless { error => '', notices => [] }, $class;
 	$self->{socket} = IO::Socket::UNIX->new($node->host . '/.s.PGSQL.' . $node->port)
 	  or die "could not connect: $!";
 
 	# version 3.0 of the protocol
-	my $packet = pack('N', 3 << 16) . join('', map { "$_\0$parameters{$_}\0" } sort keys %parameters) . "\0";
-	$self->{socket}->print(pack('N', 4 + length $packet) . $packet);
+	my $packet = pack('N', 3 << 16);
+	$packet .= "$_\0$parameters{$_}\0" foreach sort keys %parameters;
+	$self->{socket}->print(pack('N', 5 + length $packet) . "$packet\0");
 	$self->{socket}->flush;
 	$self->until_ready;
 	return $self;
 }
 
-# start(NODE, STATEMENT...): a session of the server's owner, which has run these.
+# start(NODE, STATEMENT...): a session that has run these.
 sub start
 {
 	my ($class, $node, @statements) = @_;
-	my $self = $class->connect($node, user => scalar getpwuid($>), database => 'postgres');
+	my $self = $class->connect($node);
 	$self->query_safe($_) foreach @statements;
 	return $self;
 }
 
+# The type of the next message, and its body; '' where the server has closed the connection.
 sub message
 {
 	my ($self) = @_;
-	my $header;
-	return ('', '') unless $self->read_fully(5, \$header);
-	my ($type, $length) = unpack('a N', $header);
 	my $body = '';
-	return ('', '') if $length > 4 && !$self->read_fully($length - 4, \$body);
-	return ($type, $body);
-}
-
-sub read_fully
-{
-	my ($self, $length, $buffer) = @_;
-	my $got = $self->{socket}->read($$buffer, $length);
-	return defined $got && $got == $length;
+	my $got = $self->{socket}->read(my $header, 5) // 0;
+	return ('', '') if $got < 5;
+	my ($type, $length) = unpack 'a N', $header;
+	$got = $self->{socket}->read($body, $length - 4) // 0 if $length > 4;
+	return $got < $length - 4 ? ('', '') : ($type, $body);
 }
 
 # The fields of an error or notice, by their letters.
@@ -70,12 +67,8 @@ sub until_ready
 	while (1)
 	{
 		my ($type, $body) = $self->message;
-		if ($type eq '')
-		{
-			$self->{closed} = 1;
-			last;
-		}
-		last if $type eq 'Z';
+		$self->{closed} = 1 if $type eq '';
+		last if $type =~ /^Z?$/;
 		if ($type eq 'E' && $self->{error} eq '')
 		{
 			my $fields = fields($body);
@@ -85,8 +78,9 @@ sub until_ready
 		push @{ $self->{notices} }, fields($body)->{M} if $type eq 'N';
 		if ($type eq 'D')
 		{
-			my $length = unpack('x2 N', $body);
-			push @rows, $length == 0xFFFFFFFF ? '' : substr($body, 6, $length);
+			my ($columns, $length) = unpack 'n N', $body;
+			my $is_null = !$columns || $length == 0xFFFFFFFF;
+			push @rows, $is_null ? '' : substr $body, 6, $length;
 		}
 	}
 	return @rows;
@@ -96,17 +90,16 @@ sub until_ready
 sub send
 {
 	my ($self, $sql) = @_;
-	return if $self->{closed};
-	return $self->flood($sql, 1);
+	return $self->{closed} ? undef : $self->flood($sql, 1);
 }
 
 # Run a statement so often, and read nothing.
 sub flood
 {
 	my ($self, $sql, $times) = @_;
-	$self->{socket}->print(('Q' . pack('N', 5 + length $sql) . "$sql\0") x $times);
-	$self->{socket}->flush;
-	return;
+	my $message = 'Q' . pack('N', 5 + length $sql) . "$sql\0";
+	$self->{socket}->print($message x $times);
+	return $self->{socket}->flush;
 }
 
 # Has something come of them?
@@ -120,12 +113,9 @@ sub has_answer
 sub receive
 {
 	my ($self) = @_;
-	if ($self->{closed})
-	{
-		$self->{error} ||= 'closed';
-		return '';
-	}
-	return join "\n", $self->until_ready;
+	return join "\n", $self->until_ready unless $self->{closed};
+	$self->{error} ||= 'closed';
+	return '';
 }
 
 sub query
@@ -157,8 +147,7 @@ sub leave
 {
 	my ($self) = @_;
 	$self->{socket}->print('X' . pack('N', 4)) unless $self->{closed};
-	$self->{socket}->flush;
-	return;
+	return $self->{socket}->flush;
 }
 
 # Returns when it has ended.
@@ -167,8 +156,7 @@ sub quit
 	my ($self) = @_;
 	$self->leave;
 	1 while ($self->message)[0] ne '';
-	$self->{socket}->close;
-	return;
+	return $self->{socket}->close;
 }
 
 1;
