@@ -1,7 +1,7 @@
-# Two sessions at once, of which one is held between two steps that are nanoseconds apart:
-# both publish the same nanosecond; one joins the feed while the other resets it; one
-# generates while the other moves the upper bound.  What holds after each two steps of any
-# two sessions is order/gaps.pl's.
+# Two sessions at once, held between two steps that are nanoseconds apart: both publish the
+# same nanosecond; one joins the feed while the other resets it; one generates while the other
+# moves the upper bound; one begins to wait while the other ends a transaction.  What holds
+# where one is held at any point is order/gaps.pl's.
 
 use strict;
 use warnings;
@@ -110,6 +110,21 @@ foreach my $call (sort keys %error_of)
 	cmp_ok($first->receive, 'lt', $id, '... and the first one has its id from before');
 	is("$first->{error}$second->{error}", '', '... both without an error');
 	$_->quit foreach $first, $second;
+}
+
+# Who waits looks at the number once more when it is in the list.  Between its first look and
+# that the transaction was counted, and found nobody to wake.
+{
+	my ($waits, $writer) = map { RawSession->start($node) } 1, 2;
+	my $seen = $waits->query_safe('SELECT uuidv7_feed_wait(0)');
+	$writer->query_safe("BEGIN; $generate");
+	hold_at($waits, 'wait_listed', sub { $waits->send("SELECT uuidv7_feed_wait($seen, '1 day')") });
+	hold_at($writer, 'waking', sub { $writer->send('COMMIT') });
+	let_go('wait_listed');
+	is(within($node, 'who waits', sub { $waits->receive }), $seen + 1, 'a wait is not too late');
+	let_go('waking');
+	$writer->receive;
+	$_->quit foreach $waits, $writer;
 }
 $node->stop;
 done_testing();
