@@ -1,5 +1,5 @@
 # A server whose clock the test knows to the nanosecond, by
-# test/modules/preload_known_clock.c.
+# test/modules/preload_known_clock.c; and the nanoseconds in UUIDs.
 
 package KnownClock;
 
@@ -15,7 +15,7 @@ sub new
 {
 	my ($class, $node) = @_;
 	my $file = $node->basedir . '/clock';
-	append_to_file($file, pack 'Qq2', (0) x 3);
+	append_to_file($file, pack 'Qq3', (0) x 4);
 	open my $handle, '+<', $file or die "could not open: $!";
 	binmode $handle;
 	my $self = bless { file => $handle, name => $file }, $class;
@@ -27,52 +27,41 @@ sub new
 sub start
 {
 	my ($self, $node) = @_;
-	local $ENV{LD_PRELOAD}       = getcwd() . '/test/modules/preload_known_clock.so';
+	local $ENV{LD_PRELOAD} = getcwd() . '/test/modules/preload_known_clock.so';
 	local $ENV{KNOWN_CLOCK_FILE} = $self->{name};
 	$node->start;
 	return;
 }
 
-sub fields
+sub write
+{
+	my ($self, $at, $bytes) = @_;
+	sysseek($self->{file}, $at, SEEK_SET);
+	syswrite($self->{file}, $bytes) == length $bytes or die "could not write: $!";
+	return;
+}
+
+# Put it to a time.  There it stands still, or each reading moves it by so many nanoseconds.
+sub put
+{
+	my ($self, $ns, $move) = @_;
+	return $self->write(0, pack 'Qq', $ns, $move // 0);
+}
+
+# What it shows.
+sub now
 {
 	my ($self) = @_;
 	sysseek($self->{file}, 0, SEEK_SET);
-	sysread($self->{file}, my $fields, 16) == 16 or die "could not read: $!";
-	return unpack 'Qq', $fields;
+	sysread($self->{file}, my $now, 8) == 8 or die "could not read: $!";
+	return unpack 'Q', $now;
 }
 
-sub write
-{
-	my ($self, @fields) = @_;
-	sysseek($self->{file}, 0, SEEK_SET);
-	syswrite($self->{file}, pack 'Qq', @fields) == 16 or die "could not write: $!";
-	return;
-}
-
-# Put it to a time; where it stands still.
-sub put
-{
-	my ($self, $ns) = @_;
-	$self->write($ns, 0);
-	return;
-}
-
-# A step, or time that passes.  Returns what it shows then.
+# A step, or time that passes.
 sub step
 {
 	my ($self, $ns) = @_;
-	my ($now, $reading) = $self->fields;
-	$self->write($now + $ns, $reading);
-	return $now + $ns;
-}
-
-# Each reading moves it by so many nanoseconds.
-sub move
-{
-	my ($self, $ns) = @_;
-	my ($now) = $self->fields;
-	$self->write($now, $ns);
-	return;
+	return $self->write(0, pack 'Q', $self->now + $ns);
 }
 
 # From now on reading it fails with an errno; 0: no longer; below 0: it shows a second
@@ -80,9 +69,14 @@ sub move
 sub fail
 {
 	my ($self, $how) = @_;
-	sysseek($self->{file}, 16, SEEK_SET);
-	syswrite($self->{file}, pack 'q', $how) == 8 or die "could not write: $!";
-	return;
+	return $self->write(16, pack 'q', $how);
+}
+
+# The clock that nobody can set stands still, or goes on.
+sub stop_monotonic
+{
+	my ($self, $stops) = @_;
+	return $self->write(24, pack 'q', $stops);
 }
 
 # The nanosecond of a UUID that this extension has generated.
@@ -103,13 +97,6 @@ sub uuid_of
 	my $high = sprintf '%012x7%03x', ($ns - $sub_ns) / 1_000_000, $fraction >> 8;
 	my $low = sprintf '%016x', 1 << 63 | ($fraction & 255) << 54 | $rest;
 	return "$high$low" =~ s/^(.{8})(....)(....)(....)/$1-$2-$3-$4-/r;
-}
-
-# What it shows.
-sub now
-{
-	my ($self) = @_;
-	return ($self->fields)[0];
 }
 
 1;

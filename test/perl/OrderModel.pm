@@ -10,9 +10,9 @@ use warnings;
 
 use Exporter qw(import);
 
-our @EXPORT = qw(%clock begin_server begin_session end_session statement set begin release
-  roll_back_to roll_back commit prepare is_prepared finish take take_array take_for_feed observe
-  observe_for_feed guard set_bound may_reset reset_keys reset_feed watermark count_ended stats);
+our @EXPORT = qw(%clock %prepared begin_server begin_session end_session statement commit
+  prepare finish take take_array take_for_feed observe observe_for_feed guard set_bound
+  reset_keys reset_feed watermark count_ended stats);
 
 use constant { MS => 1_000_000, SECOND => 1_000_000_000, CHUNK => 256 };
 
@@ -22,7 +22,8 @@ our %clock = (ns => 0, move => 0);
 # Of the instance: the feed's latest nanosecond, its largest lead, the transactions with feed
 # ids that have ended, those that had a number, the sessions; and what outlives it.
 my ($last, $largest, %ended, $completed, @sessions);
-my ($incarnation, $resets, %bound, %prepared) = (0, 0);
+my ($incarnation, $resets, %bound) = (0, 0);
+our %prepared;
 
 # Does the statement at hand wait for the clock?
 my $waits;
@@ -59,61 +60,13 @@ sub begin_server
 sub begin_session
 {
 	my ($database) = @_;
-	my %kept = (max_clock_lead => -1);
-	my $session = { database => $database, settings => {%kept}, kept => \%kept, levels => [] };
+
+	# The limit of the lead; how deep in a transaction, and whether that has failed; the
+	# latest key, and the largest lead; the upper bound that is known, and the latest feed id.
+	my $session = { database => $database, limit => -1, level => 0, failed => 0 };
 	@$session{qw(last largest covered latest)} = (0) x 4;
 	push @sessions, $session;
 	return $session;
-}
-
-# Settings: those in force, and those that outlast the transaction.
-sub set
-{
-	my ($session, $name, $value, $local) = @_;
-	$session->{settings}{$name} = $value;
-	$session->{kept}{$name} = $value unless $local;
-	return;
-}
-
-sub level
-{
-	my ($session) = @_;
-	return { settings => { %{ $session->{settings} } }, kept => { %{ $session->{kept} } } };
-}
-
-# As they were at the beginning of the transaction, or at its latest savepoint.
-sub restore
-{
-	my ($session) = @_;
-	my $level = $session->{levels}[-1];
-	@$session{qw(settings kept)} = @{ level($level) }{qw(settings kept)};
-	return;
-}
-
-# Transactions
-
-# A transaction, or a savepoint in it
-sub begin
-{
-	my ($session, $mode) = @_;
-	$session->{mode} = $mode if defined $mode;
-	push @{ $session->{levels} }, level($session);
-	return;
-}
-
-sub release
-{
-	my ($session) = @_;
-	pop @{ $session->{levels} };
-	return;
-}
-
-sub roll_back_to
-{
-	my ($session) = @_;
-	restore($session);
-	$session->{failed} = 0;
-	return;
 }
 
 sub end_transaction
@@ -121,25 +74,16 @@ sub end_transaction
 	my ($session) = @_;
 	$ended{ $session->{database} }++ if delete $session->{published};
 	$completed++ if delete $session->{has_number};
-	delete @$session{qw(given cursor first mode)};
-	$session->{settings} = { %{ $session->{kept} } };
+	delete @$session{qw(first given)};
 	return;
 }
 
+# Or roll back: for what is generated that is the same.
 sub commit
 {
 	my ($session) = @_;
-	$session->{levels} = [];
+	@$session{qw(level failed)} = (0, 0);
 	return end_transaction($session);
-}
-
-# Where an error has ended the transaction, this ends only its block.
-sub roll_back
-{
-	my ($session) = @_;
-	splice @{ $session->{levels} }, 1;
-	roll_back_to($session);
-	return commit($session);
 }
 
 sub prepare
@@ -147,12 +91,6 @@ sub prepare
 	my ($session, $name) = @_;
 	$prepared{$name} = { ns => $session->{published}, database => $session->{database} };
 	return commit($session);
-}
-
-sub is_prepared
-{
-	my ($name) = @_;
-	return exists $prepared{$name};
 }
 
 # By any session of the database.
@@ -183,13 +121,9 @@ sub statement
 		%bound = %{ $before[5] };
 		return;
 	}
-	my $levels = @{ $session->{levels} };
-	if ($error ne '' && $levels)
-	{
-		restore($session);
-		$session->{failed} = 1;
-	}
-	end_transaction($session) if $levels == 0 || $error ne '' && $levels == 1;
+	$session->{failed} = 1 if $error ne '' && $session->{level};
+	end_transaction($session)
+	  if $session->{level} == 0 || $session->{level} == 1 && $session->{failed};
 	return ($error, @rows);
 }
 
@@ -206,10 +140,11 @@ sub end_session
 sub require_lead
 {
 	my ($session, $lead) = @_;
-	my $limit = $session->{settings}{max_clock_lead};
+	my $limit = $session->{limit};
 	return if $limit < 0 || $lead < MS || $lead <= $limit * MS;
 	die '55000 embedded time would be ahead of the clock by more than "fast_uuid.max_clock_lead"'
-	  . '|The clock is ' . whole($lead, MS) . " ms behind the latest UUID; the limit is $limit ms.\n";
+	  . '|The clock is ' . whole($lead, MS) . ' ms behind the latest UUID; '
+	  . "the limit is $limit ms.\n";
 }
 
 # The nanoseconds of as many keys as a reading of the clock serves, at most so many.
@@ -277,7 +212,8 @@ sub covers
 	my $of_others = $bound->{of} != $incarnation;
 	my $begins = $bound->{ns} && $of_others && $bound->{ns} >= $ns;
 	die '55000 upper bound of feed ids is too far ahead of the clock|It was set by setval() '
-	  . 'or pg_upgrade, and is ' . whole($bound->{ns} - $now, MS) . " ms ahead; the limit is 5000 ms.\n"
+	  . 'or pg_upgrade, and is ' . whole($bound->{ns} - $now, MS) . ' ms ahead; '
+	  . "the limit is 5000 ms.\n"
 	  if $begins && $bound->{of} == 0 && $bound->{ns} > $now + 5 * SECOND;
 
 	# The order passes what others have set, before the bound is this incarnation's.
@@ -328,8 +264,7 @@ sub take_for_feed
 sub require_observable
 {
 	my ($session, $ns) = @_;
-	my $setting = $session->{settings}{max_clock_lead};
-	my $limit = $setting < 0 ? 1000 : $setting;
+	my $limit = $session->{limit} < 0 ? 1000 : $session->{limit};
 	my $lead = later(0, $ns - reading());
 	die '22023 observed time is too far ahead of the clock|It is ahead by ' . whole($lead, MS)
 	  . " ms; the limit is $limit ms.\n"
@@ -359,7 +294,6 @@ sub observe_for_feed
 sub guard
 {
 	my ($session, $ns, $relation) = @_;
-	die "25006 cannot execute INSERT in a read-only transaction|\n" if $session->{mode};
 	my $first = $session->{first};
 	return () if defined $first && $ns >= $first && $ns <= $session->{latest};
 	die "23514 readers could miss the new row of relation \"$relation\"|Column \"id\" does not"
@@ -374,12 +308,6 @@ sub reset_keys
 }
 
 # Whoever resets the feed is alone in it.
-sub may_reset
-{
-	my ($session) = @_;
-	return !grep { $_ != $session && $_->{joined} } @sessions;
-}
-
 sub reset_feed
 {
 	my ($session) = @_;
