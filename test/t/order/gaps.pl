@@ -52,54 +52,66 @@ my $any_lead = "SET fast_uuid.max_clock_lead = '1 d'";
 my $setval = "SELECT setval('fast_uuid_upper_bound', {us +3000})";
 sub observe { my ($ms) = @_; return "SELECT uuidv7_feed_observe('{id +$ms}')" }
 
-# How X comes to the points: its statements before; the milliseconds that pass then, or
-# what is set; the statement in which it is held, and where.
+# How X comes to the points: what it does before; what passes then, in milliseconds, or is set;
+# the statement in which it is held, and where.
 my @bound = map { "upper_bound_$_" } qw(read written moved);
+my @unwritten = grep { !/written/ } @bound;
 my @ways = (
-	[ 'a row', [], 0, $row, qw(joining publishing published reserved),
-		@bound, qw(clearing cleared waking) ],
-	[ 'rollback', [$rows], 0, 'ROLLBACK', 'clearing' ],
-	[ 'prepare', [$rows], 0, $prepare, qw(preparing clearing) ],
-	[ 'exit', [$rows], 0, $exit, qw(clearing leaving) ],
-	[ 'reset', [], 0, $reset, qw(resetting reset upper_bound_written) ],
-	[ 'read', [], 0, $read, qw(joining watermark in_flight_read watermark_computed) ],
-	[ 'read beside a prepared one', [ $rows, $prepare ], 0, $read, 'locks_read' ],
-	[ 'read after it', [ $rows, $prepare, $commit_prepared ], 0, $read, 'locks_read' ],
-	[ 'wait', [ $ended, $read ], 0, $wait, qw(wait_due wait_listed) ],
-	[ 'woken', [$read], 0, "SELECT uuidv7_feed_wait(-1, '1 day')",
-		qw(wait_due wait_listed) ],
-	[ 'an id, soon at the bound', [$id], 600, $id, @bound ],
-	[ 'an id beyond the bound', [$id], 1500, $id, @bound ],
-	[ 'an id after setval', [], $setval, $id, 'reserved', grep { !/written/ } @bound ],
-	[ 'observe', [], 0, observe(500), @bound ],
-	[ 'observe below setval', [], $setval, observe(500), grep { !/written/ } @bound ],
-	[ 'observe beyond setval', [$any_lead], $setval, observe(4000), @bound ]);
+	{ way => 'a row', sql => $row, points => [ qw(joining publishing published reserved),
+			@bound, qw(clearing cleared waking) ] },
+	{ way => 'rollback', before => [$rows], sql => 'ROLLBACK', points => ['clearing'] },
+	{ way => 'prepare', before => [$rows], sql => $prepare, points => [qw(preparing clearing)] },
+	{ way => 'exit', before => [$rows], sql => $exit, points => [qw(clearing leaving)] },
+	{ way => 'reset', sql => $reset, points => [qw(resetting reset upper_bound_written)] },
+	{ way => 'read', sql => $read,
+		points => [qw(joining watermark in_flight_read watermark_computed)] },
+	{ way => 'read beside a prepared one', before => [ $rows, $prepare ], sql => $read,
+		points => ['locks_read'] },
+	{ way => 'read after it', before => [ $rows, $prepare, $commit_prepared ], sql => $read,
+		points => ['locks_read'] },
+	{ way => 'wait', before => [ $ended, $read ], sql => $wait,
+		points => [qw(wait_due wait_listed)] },
+	{ way => 'woken', before => [$read], sql => "SELECT uuidv7_feed_wait(-1, '1 day')",
+		points => [qw(wait_due wait_listed)] },
+	{ way => 'an id, soon at the bound', before => [$id], passes => 600, sql => $id,
+		points => \@bound },
+	{ way => 'an id beyond the bound', before => [$id], passes => 1500, sql => $id,
+		points => \@bound },
+	{ way => 'an id after setval', sets => $setval, sql => $id,
+		points => [ 'reserved', @unwritten ] },
+	{ way => 'observe', sql => observe(500), points => \@bound },
+	{ way => 'observe below setval', sets => $setval, sql => observe(500),
+		points => \@unwritten },
+	{ way => 'observe beyond setval', before => [$any_lead], sets => $setval,
+		sql => observe(4000), points => \@bound });
 
-# What Y does: its statements before X is held, and the one while it is, or already before,
-# where X ends a transaction; where it has joined the order it is not beside a reset.
+# What Y does: before X is held, and while it is; "begun" already before that, where X ends a
+# transaction.  Where it has joined the order, it is not beside a reset.
+my $keys = 'SELECT a < b FROM'
+  . ' (SELECT uuidv7_fast() AS a, uuidv7_feed_watermark(), uuidv7_fast() AS b) AS s';
 my @actions = (
-	[ 'keys', [], 'SELECT a < b FROM'
-		  . ' (SELECT uuidv7_fast() AS a, uuidv7_feed_watermark(), uuidv7_fast() AS b) AS s' ],
-	[ 'a position', [], 'SELECT uuidv7_feed_position()' ],
-	[ 'an id', [], $id ],
-	[ 'a row', [], $row ],
-	[ 'a row in flight', [], $rows ],
-	[ 'commit', [$rows], 'COMMIT', 'joined' ],
-	[ 'rollback', [$rows], 'ROLLBACK', 'joined' ],
-	[ 'prepare', [$rows], $prepare, 'joined' ],
-	[ 'commit prepared', [ $rows, $prepare ], $commit_prepared, 'joined' ],
-	[ 'exit', [$rows], $exit, 'joined' ],
-	[ 'observe', [], observe(100) ],
-	[ 'observe beyond', [$any_lead], observe(3500) ],
-	[ 'reset', [], $reset ],
-	[ 'read', [], $read ],
-	[ 'wait', [ $ended, $read ], $wait, 'joined' ],
-	[ 'waiting', [ $ended, $read ], $wait, 'joined and begun' ],
-	[ 'wait, no timeout', [], $ended ],
-	[ 'GRANT', [], 'GRANT SELECT ON fast_uuid_upper_bound TO pg_monitor' ],
-	[ 'ALTER', [], 'ALTER SEQUENCE fast_uuid_upper_bound OWNED BY NONE' ],
-	[ 'setval ahead', [], $setval ],
-	[ 'setval behind', [], $setval =~ s/\+3000/-1000/r ]);
+	{ does => 'an id', sql => $id },
+	{ does => 'keys', sql => $keys },
+	{ does => 'a position', sql => 'SELECT uuidv7_feed_position()' },
+	{ does => 'a row', sql => $row },
+	{ does => 'a row in flight', sql => $rows },
+	{ does => 'commit', before => [$rows], sql => 'COMMIT', joined => 1 },
+	{ does => 'rollback', before => [$rows], sql => 'ROLLBACK', joined => 1 },
+	{ does => 'prepare', before => [$rows], sql => $prepare, joined => 1 },
+	{ does => 'commit prepared', before => [ $rows, $prepare ], sql => $commit_prepared,
+		joined => 1 },
+	{ does => 'exit', before => [$rows], sql => $exit, joined => 1 },
+	{ does => 'observe', sql => observe(100) },
+	{ does => 'observe beyond', before => [$any_lead], sql => observe(3500) },
+	{ does => 'reset', sql => $reset },
+	{ does => 'read', sql => $read },
+	{ does => 'wait', before => [ $ended, $read ], sql => $wait, joined => 1 },
+	{ does => 'waiting', before => [ $ended, $read ], sql => $wait, joined => 1, begun => 1 },
+	{ does => 'wait, no timeout', sql => $ended },
+	{ does => 'GRANT', sql => 'GRANT SELECT ON fast_uuid_upper_bound TO pg_monitor' },
+	{ does => 'ALTER', sql => 'ALTER SEQUENCE fast_uuid_upper_bound OWNED BY NONE' },
+	{ does => 'setval ahead', sql => $setval },
+	{ does => 'setval behind', sql => $setval =~ s/\+3000/-1000/r });
 
 my $admin;
 my $latest = '';     # the greatest id that was returned or observed
@@ -142,8 +154,9 @@ sub settle
 	my ($session) = @_;
 	until (IO::Select->new($session->{socket})->can_read(0.003))
 	{
-		last if $admin->query_safe("SELECT count(*) FROM pg_stat_activity WHERE pid = $session->{pid}"
-			  . " AND wait_event_type IN ('LWLock', 'Lock', 'Buffer', 'BufferPin', 'Extension')");
+		last if $admin->query_safe('SELECT count(*) FROM pg_stat_activity'
+			  . " WHERE pid = $session->{pid} AND wait_event_type IN"
+			  . " ('LWLock', 'Lock', 'Buffer', 'BufferPin', 'Extension')");
 	}
 	return $session->has_answer;
 }
@@ -162,7 +175,8 @@ sub finish
 	return '' if $error ne '';
 	give_up_order() if $sql eq $reset && !$session->{has_reset};
 	my ($made, $next) = $answer =~ /^(\S{36})$/m;
-	($made, $next) = map { KnownClock::uuid_of($answer, $_) } 0, (1 << 54) - 1 if $answer =~ /^\d{19}$/;
+	($made, $next) = map { KnownClock::uuid_of($answer, $_) } 0, (1 << 54) - 1
+	  if $answer =~ /^\d{19}$/;
 	my ($observed) = $sql =~ /observe\('(.*)'\)/;
 	my $beyond = maxstr($session->{latest}, $session->{bound} eq $bound ? $bound : '');
 	push @wrong, "I1, order: $said is not beyond $beyond"
@@ -248,7 +262,8 @@ sub check_the_end
 	push @wrong, 'I4, an end is counted' if run($last, $ended) != $count + 1;
 	check_waiting(@sessions);
 	run($last, $read);
-	push @wrong, 'I4, the watermark is beyond all rows' if $last->{seen} != $admin->query_safe($all);
+	push @wrong, 'I4, the watermark is beyond all rows'
+	  if $last->{seen} != $admin->query_safe($all);
 	push @wrong, 'I4, nobody holds it back'
 	  if run($last, "SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'feed'") ne '';
 	push @wrong, 'I5, no lock is left'
@@ -265,19 +280,18 @@ sub check_the_end
 sub combine
 {
 	my ($way, $point, $action, $crash) = @_;
-	my (undef, $x_before, $then, $x_sql) = @$way;
-	my (undef, $y_before, $y_sql, $joined) = @$action;
-	my $begun = ($joined // '') =~ /begun/;
+	my ($x_sql, $y_sql, $begun) = ($way->{sql}, $action->{sql}, $action->{begun});
 	my @sessions = map { session($_) } 'X', 'Y', 'another';
 	my ($x, $y, $other) = @sessions;
 
 	# So that what the earlier ones have set is behind.
 	$clock->step(20_000 * $ms);
 	$bound = '';
-	run($y, @$y_before);
+	run($y, @{ $action->{before} });
 	$clock->step(2000 * $ms);
-	run($x, @$x_before);
-	$then =~ /^\d+$/ ? $clock->step($then * $ms) : run($admin, $then);
+	run($x, @{ $way->{before} });
+	$clock->step($way->{passes} * $ms) if $way->{passes};
+	run($admin, $way->{sets}) if $way->{sets};
 
 	begin($y, $y_sql) if $begun;
 	hold_at($x, $point, sub { begin($x, $x_sql) });
@@ -305,7 +319,7 @@ sub combine
 	return;
 }
 
-# The first one that gets something wrong is told, and is the last.
+# The first combination that gets something wrong is the last.
 sub check
 {
 	my ($name, @combination) = @_;
@@ -324,19 +338,20 @@ $admin->query_safe('CREATE TRIGGER zz_guard BEFORE INSERT ON made FOR EACH ROW'
 my ($combinations, %points) = 0;
 foreach my $way (@ways)
 {
-	my ($how, undef, undef, $sql, @points) = @$way;
+	my @points = @{ $way->{points} };
 	foreach my $point (@points)
 	{
+		my $at = "$way->{way}, at $point";
 		foreach my $action (@actions)
 		{
-			my ($what, undef, undef, $joined) = @$action;
-			next if $joined && $sql eq $reset || $what eq 'waiting' && $point !~ /^(clear|wak)/;
-			check("$how, at $point, beside $what", $way, $point, $action);
+			next if $action->{joined} && $way->{sql} eq $reset;
+			next if $action->{begun} && $point !~ /^(clear|wak)/;
+			check("$at, beside $action->{does}", $way, $point, $action);
 			$combinations++;
 		}
-		check("$how, at $point, and a crash", $way, $point, $actions[2], 1) unless $points{$point}++;
+		check("$at, and a crash", $way, $point, $actions[0], 1) unless $points{$point}++;
 	}
-	pass("$how, held at @points");
+	pass("$way->{way}, held at @points");
 }
 my @missing = grep { !$points{$_} }
   map { slurp_file($_) =~ /FUUID_TEST_POINT\("(\w+)"\)/g } glob 'src/*/*.c';
