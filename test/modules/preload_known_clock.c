@@ -2,10 +2,9 @@
  * preload_known_clock.c
  *	  LD_PRELOAD library: a wall clock that a test knows to the nanosecond.
  *
- *	  The file that the environment variable KNOWN_CLOCK_FILE names holds what it
- *	  shows, and by how much each reading moves it on.  Then, if it is not 0, the errno
- *	  with which reading it fails; below 0: a second before 1970 that it shows.  Of the
- *	  server's processes only those that generate UUIDs, and OpenSSL, read this clock.
+ *	  The environment variable KNOWN_CLOCK_FILE names the file that has what it shows.
+ *	  Of the server's processes only those that generate UUIDs, and OpenSSL, read this
+ *	  clock: the server itself calls gettimeofday().
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,8 +20,10 @@
 typedef struct KnownClock
 {
 	uint64_t	now_ns;
-	int64_t		reading_ns;
-	int64_t		fails;
+	int64_t		reading_ns;		/* by how much each reading moves it on */
+	int64_t		fails;			/* the errno, if not 0; below 0: the second before
+								 * 1970 that it shows */
+	int64_t		monotonic_stops;	/* does CLOCK_MONOTONIC stand still? */
 } KnownClock;
 
 /* The flags for server modules may hide symbols. */
@@ -49,22 +50,23 @@ int
 clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int	(*next) (clockid_t, struct timespec *);
-	KnownClock *known = clock == CLOCK_REALTIME ? known_clock() : NULL;
+	KnownClock *known = known_clock();
 	uint64_t	ns;
 
-	if (known == NULL)
+	if (next == NULL)
+		next = (int (*) (clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_gettime");
+	if (known != NULL && clock == CLOCK_MONOTONIC && known->monotonic_stops)
 	{
-		if (next == NULL)
-			next = (int (*) (clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_gettime");
-		return next(clock, now);
+		*now = (struct timespec) {1, 0};
+		return 0;
 	}
+	if (known == NULL || clock != CLOCK_REALTIME)
+		return next(clock, now);
 	ns = __atomic_fetch_add(&known->now_ns, known->reading_ns, __ATOMIC_SEQ_CST);
 
 	/* Also where it fails: what is in there must not be taken then. */
-	now->tv_sec = ns / NS_PER_S;
+	now->tv_sec = known->fails < 0 ? known->fails : (int64_t) (ns / NS_PER_S);
 	now->tv_nsec = ns % NS_PER_S;
-	if (known->fails < 0)
-		now->tv_sec = known->fails;
 	if (known->fails <= 0)
 		return 0;
 	errno = known->fails;
