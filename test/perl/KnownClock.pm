@@ -16,8 +16,7 @@ sub new
 	my ($class, $node) = @_;
 	my $file = $node->basedir . '/clock';
 	append_to_file($file, pack 'Qq3', (0) x 4);
-	open my $handle, '+<', $file or die "could not open: $!";
-	binmode $handle;
+	open my $handle, '+<:raw', $file or die "could not open: $!";
 	my $self = bless { file => $handle, name => $file }, $class;
 	$self->start($node);
 	return $self;
