@@ -10,7 +10,7 @@ use Exporter qw(import);
 use FakeClock;
 use FeedWriters;
 use KnownClock;
-use PostgreSQL::Test::Cluster;
+use RawSession;
 use Test::More;
 
 our @EXPORT = qw(*node *database *behind *greatest $generate
@@ -20,11 +20,30 @@ our @EXPORT = qw(*node *database *behind *greatest $generate
 our ($node, $database) = (undef, 'postgres');
 our $generate = 'SELECT uuidv7_feed_id(); SELECT uuidv7_feed_position()';
 
-# Run some SQL; its output, and the errors that it got.
+# By how many seconds the clock is behind; and the greatest that any session got.
+our $behind = 0;
+our %greatest;
+
+# The server "durable", started, with the extension in the database postgres.  What is not
+# flushed for the upper bound's sake is not flushed by chance.
+sub new_durable_node
+{
+	$node = new_feed_node('durable', q{
+wal_writer_delay = '10 s'
+autovacuum = off
+max_prepared_transactions = 5
+}, allows_streaming => 1);
+	start_with_fake_clock($node);
+	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+	return;
+}
+
+# The output of some SQL, and the errors that it got.
 sub run
 {
 	my ($sql) = @_;
-	my ($code, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\n$sql", on_error_stop => 0);
+	my (undef, $out, $err) =
+	  $node->psql($database, "\\set VERBOSITY verbose\n$sql", on_error_stop => 0);
 	return ($out, $err);
 }
 
@@ -37,11 +56,16 @@ sub refused
 	return;
 }
 
-# The nanoseconds of feed ids and positions, in ascending order; those that some SQL returns.
+# The nanoseconds of feed ids and positions among these lines, in ascending order.
 sub nanoseconds
 {
-	my @values = map { split /\n/ } @_;
-	my @ns = sort { $a <=> $b } map { /^[0-9a-f]{8}-/ ? KnownClock::ns_of($_) : /^\d{18,}$/ ? $_ : () } @values;
+	my @ns;
+	foreach my $value (map { split /\n/ } @_)
+	{
+		push @ns, KnownClock::ns_of($value) if $value =~ /^[0-9a-f]{8}-/;
+		push @ns, $value if $value =~ /^\d{18,}$/;
+	}
+	@ns = sort { $a <=> $b } @ns;
 	return @ns;
 }
 
@@ -54,18 +78,16 @@ sub ids
 sub stats
 {
 	my ($columns) = @_;
-	return $node->safe_psql($database, "SELECT $columns FROM fast_uuid_stats() WHERE name = 'feed'");
+	return $node->safe_psql($database,
+		"SELECT $columns FROM fast_uuid_stats() WHERE name = 'feed'");
 }
 
 sub session
 {
-	return $node->background_psql($database, on_error_stop => 0);
+	return RawSession->connect($node, user => scalar(getpwuid $>), database => $database);
 }
 
-# The greatest that any session got in each database, and whether these exceed it; they
-# count from then on.
-our %greatest;
-
+# Do these exceed all before?  They count from then on.
 sub exceed
 {
 	my ($name, @values) = @_;
@@ -75,10 +97,7 @@ sub exceed
 	return;
 }
 
-# The server's next incarnation begins with a clock that is further behind by so many
-# seconds.
-our $behind = 0;
-
+# The next incarnation begins with a clock that is further behind by so many seconds.
 sub next_incarnation
 {
 	my ($way, $seconds) = @_;
@@ -89,21 +108,13 @@ sub next_incarnation
 	return;
 }
 
-# Everything is greater than a time from now.
+# SQL that observes a time.
 sub observe
 {
 	my ($time) = @_;
-	return "SET fast_uuid.max_clock_lead = '20 d'; SELECT uuidv7_feed_observe(uuidv7_fast_at($time)) FROM fast_uuid_stats() WHERE name = 'feed'";
-}
-
-# The server "durable", started, with the extension in the database postgres.
-sub new_durable_node
-{
-	# What is not flushed for the upper bound's sake is not flushed by chance.
-	$node = new_feed_node('durable', "wal_writer_delay = '10 s'\nautovacuum = off\nmax_prepared_transactions = 5\n", allows_streaming => 1);
-	start_with_fake_clock($node);
-	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
-	return;
+	return "SET fast_uuid.max_clock_lead = '20 d';"
+	  . " SELECT uuidv7_feed_observe(uuidv7_fast_at($time))"
+	  . " FROM fast_uuid_stats() WHERE name = 'feed'";
 }
 
 1;
