@@ -14,7 +14,7 @@ use Test::More;
 
 use lib 'test/perl';
 use FakeClock;
-use Together;
+use Simultaneous;
 
 require_fake_clock();
 
@@ -70,7 +70,7 @@ sub insert_on_both_sides
 			  ];
 		}
 	}
-	is(run_together(@work), '', "$when: both sides insert by default");
+	is(run_simultaneously(@work), '', "$when: both sides insert by default");
 	set_clock_offset($node{$_}, '+0') foreach @sides;
 
 	my %contents;

@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
-use Together;
+use Simultaneous;
 
 my ($near, $far) = map { PostgreSQL::Test::Cluster->new($_) } 'near', 'far';
 foreach my $node ($near, $far)
@@ -53,7 +53,7 @@ push @work, map { [ $far, "INSERT INTO present (session, counter) SELECT 'far $_
 push @work,
   [ $near, "INSERT INTO event SELECT uuidv7_fast_at(timestamptz '$bound' + n * interval '1 hour'), 'given', n"
 	  . ' FROM generate_series(-240, 239) AS n' ];
-is(run_together(@work), '', 'all insert');
+is(run_simultaneously(@work), '', 'all insert');
 is($near->safe_psql('postgres', 'SELECT tableoid::regclass, count(*) FROM event GROUP BY 1 ORDER BY 2'), "past|240\npresent|4240",
 	'each row is in the partition of its time');
 is($far->safe_psql('postgres', 'SELECT count(*) FROM present'), '4240', 'the other server holds its rows');
