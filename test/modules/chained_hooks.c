@@ -11,8 +11,6 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
-#define SEGMENT_NAME	"chained_hooks"
-
 /* More than the server has left by itself. */
 #define SEGMENT_SIZE	(16 * 1024 * 1024)
 
@@ -40,7 +38,7 @@ start(void)
 	if (next_shmem_startup_hook)
 		next_shmem_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	memset(ShmemInitStruct(SEGMENT_NAME, SEGMENT_SIZE, &found), 0xFF, SEGMENT_SIZE);
+	memset(ShmemInitStruct("chained_hooks", SEGMENT_SIZE, &found), 0xFF, SEGMENT_SIZE);
 	LWLockRelease(AddinShmemInitLock);
 	ereport(LOG, (errmsg("chained_hooks has its memory")));
 }
@@ -48,8 +46,6 @@ start(void)
 void
 _PG_init(void)
 {
-	if (!process_shared_preload_libraries_in_progress)
-		return;
 	next_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request;
 	next_shmem_startup_hook = shmem_startup_hook;

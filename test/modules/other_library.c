@@ -1,7 +1,8 @@
 /*
  * other_library.c
- *	  An SQL-callable function that leaves shared memory as another version of the
- *	  library makes it.
+ *	  make_layout(numbers integer, bytes integer) returns boolean: leaves shared
+ *	  memory as another version of the library, the first one of this server, makes
+ *	  it, whose layout has another number or another size.
  */
 #include "postgres.h"
 
@@ -23,21 +24,15 @@ init_segment(FUUID_SEGMENT_INIT_ARGS)
 }
 #endif
 
-/*
- * make_layout(numbers integer, bytes integer): be a library, the first one of this
- * server, whose layout has another number or another size.
- */
 Datum
 make_layout(PG_FUNCTION_ARGS)
 {
-#ifdef FUUID_HAVE_NAMED_SEGMENTS
-	bool		found;
+	bool		found = fcinfo == NULL;
 
+#ifdef FUUID_HAVE_NAMED_SEGMENTS
 	layout += PG_GETARG_INT32(0);
 	FUUID_GET_NAMED_SEGMENT("fast_uuid", FUUID_SHARED_SIZE + PG_GETARG_INT32(1),
 							init_segment, &found);
-	PG_RETURN_BOOL(!found);
-#else
-	PG_RETURN_BOOL(fcinfo == NULL);
 #endif
+	PG_RETURN_BOOL(!found);
 }

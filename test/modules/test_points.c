@@ -16,14 +16,10 @@
 
 PG_MODULE_MAGIC;
 
-#define POLL_US 1000
-
 /* Not "extern" alone: since 16 a module hides what is not marked. */
 extern PGDLLEXPORT void fuuid_test_point(const char *name);
 
-/*
- * Is there a file, which means this backend?
- */
+/* Is there a file, which means this backend? */
 static bool
 is_held(const char *path)
 {
@@ -38,33 +34,25 @@ is_held(const char *path)
 	return pid == MyProcPid;
 }
 
-static void
-note_reached(const char *path)
-{
-	FILE	   *file = AllocateFile(path, "w");
-
-	if (file == NULL || FreeFile(file) != 0)
-		elog(PANIC, "could not write \"%s\": %m", path);
-}
-
-/*
- * Nothing is done about an interrupt where a lock is held.
- */
+/* Nothing is done about an interrupt where a lock is held. */
 void
 fuuid_test_point(const char *name)
 {
 	char		path[MAXPGPATH];
 	char		reached[MAXPGPATH];
+	FILE	   *file;
 
 	snprintf(path, sizeof(path), "test_point.%s", name);
 	if (!is_held(path))
 		return;
 	snprintf(reached, sizeof(reached), "%s.reached", path);
-	note_reached(reached);
+	file = AllocateFile(reached, "w");
+	if (file == NULL || FreeFile(file) != 0)
+		elog(PANIC, "could not write \"%s\": %m", reached);
 	while (is_held(path))
 	{
 		CHECK_FOR_INTERRUPTS();
-		pg_usleep(POLL_US);
+		pg_usleep(1000);
 	}
 	unlink(reached);
 }

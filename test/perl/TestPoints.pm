@@ -1,5 +1,5 @@
-# A server with a test build of the library, whose sessions can be held up between two
-# steps (src/test_point.h), until others have done theirs.
+# A server with a test build of the library, whose sessions can be held up between two steps
+# (src/test_point.h), until others have done theirs.
 
 package TestPoints;
 
@@ -16,37 +16,29 @@ our @EXPORT = qw(new_test_build hold_at let_go);
 
 my $node;
 
-sub build
+# new_test_build(NAME, LINE...): a server with these settings, not started.  Its functions
+# are those of the build, which needs the points to be there; the library that is installed is
+# not loaded any more.
+sub new_test_build
 {
-	my ($build) = @_;
+	my ($name, @settings) = @_;
+	my $build = PostgreSQL::Test::Utils::tempdir() . '/build';
+	my $points = getcwd() . '/test/modules/test_points';
 	delete local @ENV{qw(MAKEFLAGS MAKELEVEL)};
 	mkdir $build or die "could not create $build: $!";
 	system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
 	my @make = ('make', '-s', '-C', $build, 'PG_CONFIG=pg_config');
 	system_or_bail(@make, 'clean');
 	system_or_bail(@make, 'fast_uuid.so', 'TEST_POINTS=yes', 'ASSERTIONS=yes');
-	return;
-}
-
-# new_test_build(NAME, LINE...): a server with these settings, not started.  Its functions
-# are those of the build, which needs the points to be there; the library that is
-# installed is not loaded any more.
-sub new_test_build
-{
-	my ($name, @settings) = @_;
-	my $build = PostgreSQL::Test::Utils::tempdir() . '/build';
-	my $points = getcwd() . '/test/modules/test_points';
-	build($build);
 	$node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
 	$node->start;
 	$node->safe_psql('postgres', qq{
 CREATE EXTENSION fast_uuid;
 UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid';
-CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id());
-});
-	$node->append_conf('postgresql.conf', join "\n",
-		"shared_preload_libraries = '$points, $build/fast_uuid'", 'autovacuum = off', @settings, '');
+CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id())});
+	$node->append_conf('postgresql.conf', join "\n", 'autovacuum = off', @settings,
+		"shared_preload_libraries = '$points, $build/fast_uuid'\n");
 	$node->stop;
 	return $node;
 }
@@ -61,12 +53,13 @@ sub file
 sub hold_at
 {
 	my ($session, $name, $work) = @_;
-	unlink file("$name.reached");
+	my $reached = file("$name.reached");
+	unlink $reached;
 	append_to_file(file("$name.new"), $session->{pid});
 	rename(file("$name.new"), file($name)) or die "could not rename: $!";
 	$work->();
-	wait_until("$name is reached",
-		sub { -e file("$name.reached") || $session->has_answer && die "$name is not reached\n" });
+	wait_until("$name is reached", sub { -e $reached || $session->has_answer });
+	die "$name is not reached\n" unless -e $reached;
 	return;
 }
 
