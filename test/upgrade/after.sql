@@ -5,14 +5,15 @@ DECLARE
   largest uuid := (SELECT id FROM item ORDER BY id DESC LIMIT 1);
   partition text := 'event_' || extract(year FROM now() AT TIME ZONE 'UTC');
 BEGIN
-  ASSERT (SELECT count(*) FROM item) = 10000 AND (SELECT count(*) FROM event) = 6001, 'every row came over';
+  ASSERT (SELECT count(*) FROM item) = 10000, 'every row came over';
+  ASSERT (SELECT count(*) FROM event) = 6001, 'every row of a partitioned table came over';
   INSERT INTO item (n) SELECT generate_series(1, 1000);
-  ASSERT (SELECT count(*) FROM item WHERE id > largest) = 1000, 'new values are greater than all that came over';
+  ASSERT (SELECT count(*) FROM item WHERE id > largest) = 1000, 'new keys are greater than all';
   INSERT INTO event (n) VALUES (-1);
-  ASSERT (SELECT tableoid::regclass::text FROM event WHERE n = -1) = partition, 'a new row is in the partition of now';
+  ASSERT (SELECT tableoid::regclass::text FROM event WHERE n = -1) = partition, 'partition';
   SET LOCAL enable_seqscan = off;
-  ASSERT (SELECT count(*) FROM item WHERE uuidv7_fast_timestamp(id, true) >= uuidv7_fast_timestamp(largest, true)) >= 1001,
-    'the index by time finds old and new rows';
+  ASSERT (SELECT count(*) FROM item WHERE uuidv7_fast_timestamp(id, true)
+            >= uuidv7_fast_timestamp(largest, true)) >= 1001, 'the index by time';
 END $$;
 
 -- Feed ids go on beyond what came over, ten days ahead of the clock: once the upper bound
@@ -23,7 +24,7 @@ DECLARE
   latest feed := (SELECT feed FROM feed ORDER BY id DESC LIMIT 1);
   carried timestamptz := (SELECT upper_bound FROM fast_uuid_stats() WHERE name = 'feed');
 BEGIN
-  ASSERT latest.id > uuidv7_fast_max(now() + interval '9 days'), 'what came over is ahead of the clock';
+  ASSERT latest.id > uuidv7_fast_max(now() + interval '9 days'), 'it is ahead of the clock';
   IF carried IS NOT NULL THEN
     BEGIN
       PERFORM uuidv7_feed_id();
@@ -36,8 +37,10 @@ BEGIN
     PERFORM uuidv7_feed_observe(latest.id);
   END IF;
   INSERT INTO feed DEFAULT VALUES;
-  ASSERT (SELECT id > latest.id AND position > latest.position FROM feed ORDER BY id DESC LIMIT 1), 'the feed goes on';
-  ASSERT uuidv7_feed_id() < uuidv7_fast_max(uuidv7_fast_timestamp(latest.id) + interval '10 min'), 'and not further than it must';
+  ASSERT (SELECT id > latest.id AND position > latest.position
+            FROM feed ORDER BY id DESC LIMIT 1), 'the feed goes on';
+  ASSERT uuidv7_fast_timestamp(uuidv7_feed_id())
+    < uuidv7_fast_timestamp(latest.id) + interval '10 min', 'and not further than it must';
   BEGIN
     INSERT INTO feed (id) VALUES (uuidv7_fast_min(now()));
     ASSERT false, 'the guard came over';

@@ -3,10 +3,12 @@
 SET timezone = 'UTC';
 SELECT 'item', id, n, made FROM item ORDER BY id;
 SELECT tableoid::regclass, id, n FROM event ORDER BY id;
-SELECT relname, pg_get_expr(relpartbound, oid) FROM pg_class WHERE relpartbound IS NOT NULL ORDER BY relname;
-SELECT adrelid::regclass, adnum, pg_get_expr(adbin, adrelid)
-  FROM pg_attrdef WHERE adrelid IN ('item'::regclass, 'event'::regclass) ORDER BY adrelid::regclass::text, adnum;
+SELECT relname, pg_get_expr(relpartbound, oid)
+  FROM pg_class WHERE relpartbound IS NOT NULL ORDER BY relname;
+SELECT adrelid::regclass::text, adnum, pg_get_expr(adbin, adrelid)
+  FROM pg_attrdef WHERE adrelid IN ('item'::regclass, 'event'::regclass) ORDER BY 1, 2;
 SELECT indexdef FROM pg_indexes WHERE tablename IN ('item', 'event') ORDER BY indexdef;
-SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'item'::regclass AND contype IN ('c', 'p') ORDER BY conname;
+SELECT pg_get_constraintdef(oid)
+  FROM pg_constraint WHERE conrelid = 'item'::regclass AND contype IN ('c', 'p') ORDER BY conname;
 SELECT extname, extversion FROM pg_extension WHERE extname = 'fast_uuid';
 SELECT 'feed', id, position FROM feed ORDER BY id;

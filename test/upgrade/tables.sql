@@ -15,11 +15,13 @@ CREATE TABLE event (
   id uuid PRIMARY KEY DEFAULT uuidv7_fast('getrandom'),
   n  integer NOT NULL
 ) PARTITION BY RANGE (id);
-SELECT format('CREATE TABLE event_%1$s PARTITION OF event FOR VALUES FROM (uuidv7_fast_min(%2$L)) TO (uuidv7_fast_min(%3$L))',
-              year, make_timestamptz(year, 1, 1, 0, 0, 0, 'UTC'), make_timestamptz(year + 1, 1, 1, 0, 0, 0, 'UTC'))
+SELECT format('CREATE TABLE event_%s PARTITION OF event'
+              ' FOR VALUES FROM (uuidv7_fast_min(%L)) TO (uuidv7_fast_min(%L))',
+              year, year || '-01-01 00:00Z', year + 1 || '-01-01 00:00Z')
   FROM generate_series(2015, 2060) AS year \gexec
 INSERT INTO event (id, n)
-  SELECT uuidv7_fast_at(timestamptz '2015-01-01 00:00Z' + n * interval '1 day'), n FROM generate_series(0, 5000) AS n;
+  SELECT uuidv7_fast_at(timestamptz '2015-01-01 00:00Z' + n * interval '1 day'), n
+    FROM generate_series(0, 5000) AS n;
 INSERT INTO event (n) SELECT generate_series(5001, 6000);
 
 -- A feed that is ten days ahead of the clock of the server to come.
@@ -27,7 +29,8 @@ CREATE TABLE feed (
   id       uuid PRIMARY KEY DEFAULT uuidv7_feed_id(),
   position bigint UNIQUE DEFAULT uuidv7_feed_position()
 );
-CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON feed FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
+CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON feed
+  FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
 SET fast_uuid.max_clock_lead = '20 d';
 SELECT uuidv7_feed_observe(uuidv7_fast_min(now() + interval '10 days')) \g /dev/null
 INSERT INTO feed SELECT FROM generate_series(1, 1000);
