@@ -8,9 +8,6 @@ SELECT substr(name, 11) AS name,
        CASE setting WHEN :'first' THEN 'the first' WHEN :'names' THEN 'all' ELSE setting END AS setting,
        unit, context, vartype, min_val, max_val, enumvals = :'array' AS all_values
   FROM pg_settings WHERE name LIKE 'fast\_uuid.%' AND setting = boot_val ORDER BY name;
--- each is described in whole sentences
-SELECT name FROM pg_settings
- WHERE name LIKE 'fast\_uuid.%' AND (short_desc NOT LIKE '%.' OR extra_desc NOT LIKE '%.');
 
 -- What a text is taken for: how the setting is seen then.  Of one that is refused what was
 -- there before stays.
