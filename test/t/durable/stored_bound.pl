@@ -1,87 +1,79 @@
-# The watermark only reads, and holds until the server restarts.  One that is stored
-# together with an id of the transaction that stores it outlives the server: crashes with
-# the clock stepped back, and a promotion.
+# The watermark only reads, and holds until the server restarts.  One that is stored together
+# with an id of the transaction that stores it, as doc/change-feeds.md does in the row for
+# readers elsewhere and in closed windows, outlives crashes with the clock stepped back.  A
+# promotion is tried in watermark/read_elsewhere.pl.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
 use DurableNode;
+use Examples;
 use FakeClock;
 
 require_fake_clock();
 new_durable_node();
-$node->safe_psql('postgres', q{
-CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id());
-CREATE TABLE id_first (id uuid, upto uuid);
-CREATE TABLE upto_first (upto bigint, id bigint);
+my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
+my ($outbox) = grep { /CREATE TABLE outbox \(/ } @recipe;
+my ($create_row, $update_row) = map { /(CREATE TABLE feed_watermark.*?)(UPDATE.*?);/s } @recipe;
+my ($hours) = grep { /outbox_hours/ } @recipe;
+my ($create_hours, $close) = $hours =~ /(.*?)(INSERT INTO outbox_hours \(begins.*);/s;
+$close =~ s/date_trunc\('hour', (.*?), 'UTC'\)\) AS ends/$1) AS ends/ or die $close;
+$node->safe_psql('postgres', qq{
+$outbox $create_row $create_hours
+CREATE TABLE positions (upto bigint, id bigint);
 CREATE TABLE alone (upto uuid);
-INSERT INTO id_first DEFAULT VALUES; INSERT INTO upto_first DEFAULT VALUES; INSERT INTO alone DEFAULT VALUES});
+INSERT INTO positions DEFAULT VALUES;
+INSERT INTO alone DEFAULT VALUES});
 
-# Store it while the clock is ahead of the upper bound; its nanosecond.
-my %set = (
-	id_first => 'id = uuidv7_feed_id(), upto = uuidv7_feed_watermark()',
-	upto_first => 'upto = uuidv7_feed_position_watermark(), id = uuidv7_feed_position()',
-	alone => 'upto = uuidv7_feed_watermark()');
-
-sub store
-{
-	my ($table) = @_;
-	set_clock_offset($node, sprintf('%+.3f', stats('extract(epoch FROM upper_bound) + 60') - time));
-	return nanoseconds($node->safe_psql('postgres', "UPDATE $table SET $set{$table} RETURNING upto"));
-}
+# Each returns the bound that it stores.
+my %store = (
+	'the row' => "$update_row RETURNING upto",
+	'a closed window' => "$close RETURNING ends",
+	'positions' => 'UPDATE positions SET upto = uuidv7_feed_position_watermark(),'
+	  . ' id = uuidv7_feed_position() RETURNING upto',
+	'alone' => 'UPDATE alone SET upto = uuidv7_feed_watermark() RETURNING upto');
 
 exceed('the first', ids($generate));
-foreach my $n (1 .. 9)
+foreach my $name (sort keys %store)
 {
-	my $table = ('id_first', 'upto_first', 'alone')[ $n % 3 ];
-	my $way = ('SIGKILL', 'immediate')[ $n % 2 ];
-	my ($upto) = store($table);
-	next_incarnation($way, 3600);
-	my ($ns) = ids($generate);
-	is($ns >= $upto, $table ne 'alone', "$way with the clock back, stored in $table: " . ($table eq 'alone' ? 'below it' : 'not below it'));
-}
-
-# On a standby that has the row, once it is promoted.
-{
-	$node->backup('copy');
-	my $standby = PostgreSQL::Test::Cluster->new('standby');
-	$standby->init_from_backup($node, 'copy', has_streaming => 1);
-	set_clock_offset($standby, sprintf('%+d', -$behind - 7200));
-	begin_incarnation($standby);
-	my ($upto) = store('id_first');
-	$node->wait_for_catchup($standby);
-	$node->stop('immediate');
-	$standby->promote;
-	is($standby->safe_psql('postgres', 'SELECT uuidv7_fast_ns(upto) FROM id_first'), $upto, 'a standby has the row');
-	cmp_ok($standby->safe_psql('postgres', 'SELECT uuidv7_feed_position()'), '>', $upto, '... and generates above the bound once it is promoted');
-	$standby->stop;
-	begin_incarnation($node);
+	foreach my $way ('SIGKILL', 'immediate')
+	{
+		# While the clock is ahead of the upper bound.
+		my $ahead = stats('extract(epoch FROM upper_bound) + 60') - time;
+		set_clock_offset($node, sprintf('%+.3f', $ahead));
+		my ($upto) = nanoseconds($node->safe_psql('postgres', $store{$name}));
+		next_incarnation($way, 3600);
+		my ($ns) = ids($generate);
+		my $is_below = $ns < $upto;
+		is($is_below, $name eq 'alone', "$name, $way with the clock back: are new ids below it?");
+	}
 }
 
 # Planned, executed and polled, in READ ONLY transactions too: no record of ours.
+my $wal = $node->data_dir . '/pg_wal';
+
+sub our_records
 {
-	my $session = session();
-	my $generic = sub {
-		my $from = shift // '0/0';
-		my ($out) = run_command([ 'pg_waldump', '-r', 'Generic', '-p', $node->data_dir . '/pg_wal', '-s', $from,
-				'-e', $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()') ]);
-		return scalar(my @records = $out =~ /^rmgr: Generic/mg);
-	};
-	my $from = $node->safe_psql('postgres', 'SELECT pg_switch_wal(); CHECKPOINT; SELECT pg_current_wal_insert_lsn()') =~ s/.*\n//sr;
-	$session->query_safe("SET default_transaction_read_only = $_; EXPLAIN SELECT * FROM made WHERE id < uuidv7_feed_watermark();"
-		  . 'SELECT count(*) FROM made WHERE id < uuidv7_feed_watermark(); DO $$ BEGIN FOR i IN 1..1000 LOOP PERFORM uuidv7_feed_watermark(); COMMIT; END LOOP; END $$')
-	  foreach 'off', 'on';
-	$node->safe_psql('postgres', 'CHECKPOINT');
-	is($generic->($from), 0, 'the watermark writes no WAL');
-	run(observe('upper_bound'));
-	$node->safe_psql('postgres', 'CHECKPOINT');
-	cmp_ok($generic->($from), '>', 0, '... as a feed id does');
-	$session->quit;
+	my ($from) = @_;
+	my $end = $node->safe_psql('postgres', 'CHECKPOINT; SELECT pg_current_wal_flush_lsn()');
+	my ($out) = run_command([ 'pg_waldump', '-r', 'Generic', '-p', $wal, '-s', $from, '-e', $end ]);
+	return scalar(() = $out =~ /^rmgr: Generic/mg);
 }
+
+$node->safe_psql('postgres', 'SELECT pg_switch_wal()');
+my $from = $node->safe_psql('postgres', 'CHECKPOINT; SELECT pg_current_wal_insert_lsn()');
+$node->safe_psql('postgres', qq{
+SET default_transaction_read_only = $_;
+EXPLAIN SELECT * FROM outbox WHERE id < uuidv7_feed_watermark();
+SELECT count(*) FROM outbox WHERE id < uuidv7_feed_watermark();
+DO \$\$ BEGIN FOR i IN 1..1000 LOOP PERFORM uuidv7_feed_watermark(); COMMIT; END LOOP; END \$\$
+}) foreach 'off', 'on';
+is(our_records($from), 0, 'the watermark writes no WAL');
+run(observe('upper_bound'));
+cmp_ok(our_records($from), '>', 0, '... as a feed id does');
 $node->stop;
 done_testing();
