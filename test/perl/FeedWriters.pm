@@ -1,4 +1,6 @@
-# Tests in which many processes write and read at once, each in its own session.
+# Loads on feeds: processes that write in transactions which end late and in every way, and
+# readers in others, each with a session of its own.  At the end what each reader has seen is
+# compared with what was committed.
 
 package FeedWriters;
 
@@ -9,12 +11,17 @@ use Exporter qw(import);
 use POSIX qw(_exit);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use RandomSeed;
 use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
+use Watchdog;
 
-our @EXPORT = qw(new_feed_node start_feed guard connect_to run_in pause in_background follow passes last_seen
-  commit_late finish_prepared check_readers);
+our @EXPORT = qw(new_feed_node start_feed guard connect_to run_in wait_for pause in_background
+  in_savepoints write_transaction finish_prepared $server_down);
+
+# Where it has died, the processes that it has started end.
+my $test = $$;
 
 # A server with these settings that can have feeds, for which those before PostgreSQL 17
 # preload the library; not started.
@@ -41,14 +48,16 @@ sub start_feed
 sub guard
 {
 	my ($table, $column) = (@_, 'id');
-	return "CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('$column')";
+	return "CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON $table"
+	  . " FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('$column')";
 }
 
 sub connect_to
 {
-	my ($node, $name) = @_;
-	my $session = RawSession->connect($node, user => scalar(getpwuid $>), database => 'postgres', application_name => $name);
-	die "$name: $session->{error}\n" if $session->{error} ne '';
+	my ($node, $name, $database) = @_;
+	my $session = RawSession->connect($node, user => scalar(getpwuid $>),
+		database => $database // 'postgres', application_name => $name);
+	die "$session->{error}\n" if $session->{error} ne '';
 	return $session;
 }
 
@@ -62,11 +71,19 @@ sub run_in
 	return $rows;
 }
 
+# What these raise where their server has been killed.
+our $server_down = qr/^(?:closed|57P0[123]|could not connect)/;
+
+# Wait until a query returns true.
+sub wait_for
+{
+	my ($node, $query) = @_;
+	return $node->poll_query_until('postgres', $query) || BAIL_OUT("waited in vain: $query");
+}
+
 sub pause
 {
-	my ($ms) = @_;
-	usleep(1000 * rand($ms));
-	return;
+	return usleep(1000 * rand($_[0]));
 }
 
 # In a process of its own, with random numbers of its own, whose complaint ends up in a
@@ -74,99 +91,212 @@ sub pause
 sub in_background
 {
 	my ($name, $work) = @_;
-	my $complaint = PostgreSQL::Test::Utils::tempdir() . '/complaint';
+	our $files //= PostgreSQL::Test::Utils::tempdir();
+	my $complaint = "$files/" . ++our $processes;
+	my $seed = int rand 2**32;
 	my $pid = fork // BAIL_OUT("could not fork: $!");
 	if ($pid == 0)
 	{
 		# Not to be caught by what the test's modules do at the end.
 		local $SIG{PIPE} = 'IGNORE';
-		srand;
+		srand($seed);
 		append_to_file($complaint, "$name: $@") unless eval { $work->(); 1 };
 		_exit(0);
 	}
-	return sub { waitpid($pid, 0); return -e $complaint ? slurp_file($complaint) : $? ? "$name: status $?" : () };
+	return sub {
+		waitpid($pid, 0);
+		return slurp_file($complaint) if -e $complaint;
+		return $? ? "$name: status $?" : ();
+	};
 }
 
-# A reader in a process of its own.  What it is given after the last id that it has seen
-# goes into a file, with an empty line behind each pass that saw rows; it passes once more
-# when $stop is there.
-sub follow
+# A statement, rolled back and not.
+sub in_savepoints
 {
-	my ($node, $name, $file, $stop, $read) = @_;
-	my $session = connect_to($node, $name);
-	return in_background($name, sub {
-		my $last = '00000000-0000-0000-0000-000000000000';
-		my $stopped;
-		do
-		{
-			$stopped = -e $stop;
-			my $rows = $read->($session, $last);
-			append_to_file($file, "$rows\n\n") if $rows ne '';
-			$last = $1 if $rows =~ /(.+)\z/;
-			pause(10);
-		} until $stopped;
-		$session->quit;
-	});
+	my ($sql) = @_;
+	return "SAVEPOINT a; $sql; ROLLBACK TO a; $sql; SAVEPOINT b; $sql; RELEASE b";
 }
 
-sub passes
+# A transaction of some of these statements, which takes its time and ends in any way; or
+# commit or roll back one that was prepared.
+sub write_transaction
 {
-	my ($file) = @_;
-	my @passes = -e $file ? split /\n\n/, slurp_file($file) : ();
-	return @passes;
+	my ($session, $gid, @statements) = @_;
+	return finish_prepared($session) if rand() < 0.1;
+
+	run_in($session, 'BEGIN');
+	foreach (0 .. rand 3)
+	{
+		run_in($session, $statements[ rand @statements ]);
+		pause(10);
+	}
+	pause(30);
+	my $end = rand;
+	return run_in($session, 'COMMIT') if $end < 0.75;
+	return run_in($session, 'ROLLBACK') if $end < 0.85;
+	run_in($session, "PREPARE TRANSACTION '$gid'");
+	return if $end < 0.93;
+	pause(20);
+	return finish_prepared($session);
 }
 
-# Commit or roll back a prepared transaction: this one, or else the oldest, if there is one.
+# Commit or roll back the oldest prepared transaction, unless there is none, or another
+# session is about to.
 sub finish_prepared
 {
-	my ($session, $gid) = @_;
-	$gid //= run_in($session, 'SELECT gid FROM pg_prepared_xacts ORDER BY prepared LIMIT 1');
-	run_in($session, (rand() < 0.7 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$gid'") if $gid ne '';
+	my ($session, $end) = @_;
+	$end //= rand() < 0.7 ? 'COMMIT' : 'ROLLBACK';
+	my $gid = run_in($session, 'SELECT gid FROM pg_prepared_xacts ORDER BY prepared LIMIT 1');
+	return if $gid eq '';
+	eval { run_in($session, "$end PREPARED '$gid'"); 1 }
+	  or $@ =~ /^(?:42704|55000) prepared transaction/ or die $@;
 	return;
+}
+
+# A load, whose random choices are printed.
+sub new_load
+{
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	our $seed //= seed_random();
+	return bless { directory => $directory, writers => [], readers => [] }, 'FeedWriters';
+}
+
+sub file
+{
+	my ($self, $name) = @_;
+	return "$self->{directory}/$name";
+}
+
+# $load->writer(NAME, NODE, WORK): repeats the work, which gets a session and a number, until
+# end_writers().  NODE may be a sub.  What the work may raise is in "survives"; then it is
+# rolled back.
+sub writer
+{
+	my ($self, $name, $node, $work, %options) = @_;
+	push @{ $self->{writers} }, in_background($name, sub {
+		my $session;
+		for (my $number = 1; !-e $self->file('enough') && getppid() == $test; $number++)
+		{
+			my $on = ref $node eq 'CODE' ? $node->() : $node;
+			next if eval {
+				$session = connect_to($on, $name, $options{database})
+				  if !$session || $session->{closed};
+				$work->($session, $number);
+				1;
+			};
+			die $@ unless $options{survives} && $@ =~ $options{survives};
+			pause(20);
+
+			# That can be cancelled, too.
+			1 while $session && $session->outcome('ROLLBACK') eq '57014';
+		}
+	});
+	return;
+}
+
+# $load->reader(NAME, NODE, READ): a reader that remembers its position, the first word of
+# the last row.  It reads by a statement, in which that is $1, or by a sub, which gets a
+# session and that.  From where it begins is in "from".
+sub reader
+{
+	my ($self, $name, $node, $read, %options) = @_;
+	my $last = $options{from} // '00000000-0000-0000-0000-000000000000';
+	push @{ $self->{readers} }, in_background("reader $name", sub {
+		my $session = connect_to($node, "reader $name", $options{database});
+		my $without_rows = 0;
+
+		# When it is told to stop, until twice there are no rows: a watermark can be that of
+		# an earlier call.
+		while ($without_rows < 2 && getppid() == $test)
+		{
+			my $stopped = -e $self->file('stop');
+			my $rows = ref $read ? $read->($session, $last)
+			  : run_in($session, $read =~ s/\$1/'$last'/gr);
+			$without_rows = $stopped && $rows eq '' ? $without_rows + 1 : 0;
+			$last = $1 if $rows =~ /^(\S+).*\z/m;
+
+			# An empty line ends a pass.
+			append_to_file($self->file($name), "$rows\n\n") if $rows ne '';
+			pause(10);
+		}
+	});
+	return;
+}
+
+sub seen
+{
+	my ($self, $name) = @_;
+	return -e $self->file($name) ? slurp_file($self->file($name)) : '';
 }
 
 sub last_seen
 {
-	return ((passes(@_))[-1] // '') =~ /(.+)\z/ ? $1 : '';
+	my ($self, $name) = @_;
+	return $self->seen($name) =~ /^(\S+).*\n\n\z/m ? $1 : '';
 }
 
-# Commit a statement when a reader has seen the row of one that came after it, which
-# returns its position.
+# Wait until a reader has been given rows so often.
+sub wait_for_passes
+{
+	my ($self, $name, $count) = @_;
+	$count += () = $self->seen($name) =~ /\n\n/g;
+	return wait_until("the reader $name", sub { $count <= (() = $self->seen($name) =~ /\n\n/g) });
+}
+
+# Wait until a reader has seen the row of a position, or one beyond it.
+sub wait_for_reader
+{
+	my ($self, $name, $position) = @_;
+	return wait_until("the reader $name", sub { $self->last_seen($name) ge $position });
+}
+
+# Commit one statement when these readers have seen the row of another that came after it,
+# or one beyond it.  Both statements return what they remember.  Readers without the watermark
+# miss the first row, whose is returned.
 sub commit_late
 {
-	my ($node, $file, $late, $after) = @_;
+	my ($self, $node, $late, $after, @readers) = @_;
 	my $session = connect_to($node, 'late');
 	run_in($session, 'BEGIN');
-	run_in($session, $late);
-	my $position = run_in(connect_to($node, 'after'), $after);
-	foreach (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		last if join('', passes($file)) =~ /$position/;
-		pause(20);
-	}
-	return run_in($session, 'COMMIT');
+	my $missed = run_in($session, $late);
+	my $position = $node->safe_psql('postgres', $after);
+	$self->wait_for_reader($_, $position) foreach @readers;
+	run_in($session, 'COMMIT');
+	return $missed;
 }
 
-# check_readers(\%committed, DIRECTORY of their files, NAME => HOW MANY...): against all that was
-# committed, as keys, each has seen no row twice, and all in ascending order; and has missed
-# none, or at least so many.
-sub check_readers
+sub end_writers
 {
-	my ($committed, $directory, %least) = @_;
-	foreach my $name (sort keys %least)
-	{
-		my @seen = map { split /\n/ } passes("$directory/$name");
-		my %seen = map { $_ => 1 } @seen;
-		my $missed = grep { !$seen{$_} } keys %$committed;
-		my $known = grep { $committed->{$_} } keys %seen;
-		note "$name: $missed of " . keys(%$committed) . ' rows missed';
-		is(@seen - $known, 0, "$name: no row twice, and none that was not committed");
-		is(scalar(grep { $seen[$_] le $seen[ $_ - 1 ] } 1 .. $#seen), 0, "$name: in ascending order");
-		$least{$name}
-		  ? cmp_ok($missed, '>=', $least{$name}, "$name: rows are missed")
-		  : is($missed, 0, "$name: no row is missed");
-	}
-	return;
+	my ($self) = @_;
+	append_to_file($self->file('enough'), '');
+	return is(join("\n", map { $_->() } @{ $self->{writers} }), '', 'the writers had no error');
+}
+
+# When they have read what there is.
+sub end_readers
+{
+	my ($self) = @_;
+	append_to_file($self->file('stop'), '');
+	return is(join("\n", map { $_->() } @{ $self->{readers} }), '', 'the readers had no error');
+}
+
+# $load->check(NAME, COMMITTED): has the reader seen all of these, the lines of a query, none
+# twice, nothing else, and in ascending order; or missed so many at least?
+sub check
+{
+	my ($self, $name, $committed, $missed_at_least) = @_;
+	my %committed = map { $_ => 1 } split /\n/, $committed;
+	my @seen = split /\n+/, $self->seen($name);
+	my %seen = map { $_ => 1 } @seen;
+	my $missed = grep { !$seen{$_} } keys %committed;
+	my $right = grep { $committed{$_} } keys %seen;
+	my $descents = grep { $seen[$_] le $seen[ $_ - 1 ] } 1 .. $#seen;
+
+	note "$name: $missed of " . keys(%committed) . ' rows missed';
+	is(@seen - $right, 0, "$name: no row twice, and none that was not committed");
+	is($descents, 0, "$name: in ascending order");
+	return is($missed, 0, "$name: no row is missed") if !$missed_at_least;
+	return cmp_ok($missed, '>=', $missed_at_least, "$name: rows are missed");
 }
 
 1;
