@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000
+#define NS_PER_S INT64_C(1000000000)
 
 /* The flags for server modules may hide symbols. */
 #pragma GCC visibility push(default)
@@ -53,7 +53,7 @@ clock_gettime(clockid_t clock, struct timespec *now)
 	if (clock == CLOCK_REALTIME && result == 0)
 	{
 		ClockOffset offset = clock_offset();
-		int64_t		ns = now->tv_sec * INT64_C(1000000000) + now->tv_nsec + offset.ahead_ns;
+		int64_t		ns = now->tv_sec * NS_PER_S + now->tv_nsec + offset.ahead_ns;
 
 		if (offset.stands_at_ns != 0)
 			ns = offset.stands_at_ns;
@@ -73,4 +73,16 @@ gettimeofday(struct timeval *now, void *timezone)
 	now->tv_sec = precise.tv_sec;
 	now->tv_usec = precise.tv_nsec / 1000;
 	return 0;
+}
+
+/* By which pg_ctl sees whether the server that it finds is the one that it has started. */
+time_t
+time(time_t *now)
+{
+	struct timespec precise;
+
+	clock_gettime(CLOCK_REALTIME, &precise);
+	if (now != NULL)
+		*now = precise.tv_sec;
+	return precise.tv_sec;
 }

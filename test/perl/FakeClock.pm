@@ -13,12 +13,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(require_fake_clock fake_clock_installed start_with_fake_clock set_clock_offset
-  stop_clock end_incarnation begin_incarnation);
-
-# There is always one.
-sub require_fake_clock { return }
-sub fake_clock_installed { return 1 }
+our @EXPORT = qw(start_with_fake_clock set_clock_offset stop_clock end_incarnation
+  begin_incarnation);
 
 sub set_clock
 {

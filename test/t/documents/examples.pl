@@ -20,7 +20,7 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE importer');    # which the guide takes for granted
 
 # No server at hand has TimescaleDB 2.23 or a cluster; those of pg_partman are run by
-# neighbours/partman.pl.
+# documents/partman.pl.
 my %not_here = map { $_ => 1 } 'timescaledb', 'citus', 'pg_partman';
 
 my $available = $node->safe_psql('postgres', 'SELECT name FROM pg_available_extensions');

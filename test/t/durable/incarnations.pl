@@ -16,7 +16,6 @@ use FakeClock;
 use FeedWriters;
 use RawSession;
 
-require_fake_clock();
 
 sub sql { return $node->safe_psql($database, $_[0]) }
 

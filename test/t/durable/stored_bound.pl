@@ -14,7 +14,6 @@ use DurableNode;
 use Examples;
 use FakeClock;
 
-require_fake_clock();
 new_durable_node();
 my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
 my ($outbox) = grep { /CREATE TABLE outbox \(/ } @recipe;

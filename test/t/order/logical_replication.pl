@@ -15,7 +15,6 @@ use FakeClock;
 use FeedWriters;
 use RawSession;
 
-require_fake_clock();
 
 my @nodes = map { new_feed_node($_, '', allows_streaming => 'logical') } 'left', 'right';
 my ($left, $right) = @nodes;

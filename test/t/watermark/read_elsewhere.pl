@@ -39,7 +39,7 @@ $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
 set_clock_offset($standby, '-3600');
-fake_clock_installed() ? start_with_fake_clock($standby, keep_clock => 1) : $standby->start;
+start_with_fake_clock($standby, keep_clock => 1);
 
 # It has the rows and the bound, and not even the extension.
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');

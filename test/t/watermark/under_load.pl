@@ -25,7 +25,7 @@ fsync = on
 commit_delay = 2000
 commit_siblings = 1
 });
-fake_clock_installed() ? start_with_fake_clock($node) : $node->start;
+start_with_fake_clock($node);
 
 my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
 my ($outbox) = grep { /CREATE TABLE outbox \(/ } @recipe;
@@ -164,6 +164,7 @@ SELECT count(*) FROM (
      ORDER BY random() LIMIT 1) AS victim OFFSET 0) AS done}) if $turn % 4 == 0;
 	pause(50);
 }
+set_clock_offset($node, '+0');
 $load->end_writers;
 finish_prepared($dba) while run_in($dba, 'SELECT count(*) FROM pg_prepared_xacts') > 0;
 set_clock_offset($node, '+0');
