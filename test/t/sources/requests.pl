@@ -121,7 +121,7 @@ foreach my $call ('getrandom', 'read', 'vdso', $is_there{openssl} ? 'rand' : ())
 {
 	my $missing = join ' ', grep { !$measured{"$call $_"} } 16, 64, 256, 1024;
 	is($missing, '', "fast_uuid_benchmark(): the sizes of $call that it names");
-	my $others = join ' ', grep { /^$call (?!16|64|256|1024|0)/ } keys %measured;
+	my $others = join ' ', grep { /^$call (?!(?:0|16|64|256|1024)$)/ } keys %measured;
 	is($others, '', "fast_uuid_benchmark(): no others of $call");
 }
 $session->quit;
