@@ -25,9 +25,9 @@ CREATE TEMP TABLE time AS
 CREATE TEMP VIEW times AS
   SELECT ts, isfinite(ts) AND ts >= 'epoch' AND ts < '10889-08-02 05:31:50.656' AS valid FROM time;
 SELECT count(*) AS times, count(*) FILTER (WHERE valid) > 1000 AS valid,
-       string_agg(DISTINCT ts::text, ', ') FILTER (WHERE
+       string_agg(DISTINCT coalesce(ts::text, 'NULL'), ', ') FILTER (WHERE
          pg_temp.outcome(format('SELECT uuidv7_fast_timestamp(uuidv7_fast_at(%L), true)', ts))
-           <> CASE WHEN valid THEN ts::text WHEN ts IS NULL THEN '22004' ELSE '22008' END OR
+           IS DISTINCT FROM CASE WHEN valid THEN ts::text WHEN ts IS NULL THEN '22004' ELSE '22008' END OR
          pg_temp.outcome(format('SELECT uuidv7_fast_timestamp(uuidv7_fast_min(%L), true)', ts))
            IS DISTINCT FROM CASE WHEN valid THEN date_trunc('ms', ts)::text
                                  WHEN ts IS NOT NULL THEN '22008' END OR
@@ -53,7 +53,8 @@ WITH given AS (
                 ((random() * 2 - 1) * 10 ^ (random() * 6))::int, ((random() * 2 - 1) * 10 ^ (random() * 9))::int)
     FROM generate_series(1, 2000))
 SELECT count(*) AS shifts, count(*) FILTER (WHERE pg_temp.shifted(shift) = 'made') > 500 AS valid,
-       string_agg(shift || ': ' || outcome, ', ') FILTER (WHERE outcome <> pg_temp.shifted(shift)) AS wrong
+       string_agg(concat(shift, ': ', outcome), ', ')
+         FILTER (WHERE outcome IS DISTINCT FROM pg_temp.shifted(shift)) AS wrong
   FROM given, pg_temp.outcome(format('SELECT ''made'' WHERE uuidv7_fast(%L::interval) IS NOT NULL', shift)) AS outcome;
 SELECT pg_temp.outcome('SELECT uuidv7_fast(NULL::interval)') AS without;
 
@@ -84,9 +85,9 @@ CREATE TEMP TABLE word AS
   SELECT repeat('urandom', 20000);
 SELECT count(*) > 2000 AS words, count(*) FILTER (WHERE known) > 200 AS known,
        string_agg(word, ' | ') FILTER (WHERE
-         pg_temp.outcome(format('SELECT ''t'' FROM uuidv7_fast(%L)', word)) <> CASE WHEN known THEN 't' ELSE '22023' END OR
+         pg_temp.outcome(format('SELECT ''t'' FROM uuidv7_fast(%L)', word)) IS DISTINCT FROM CASE WHEN known THEN 't' ELSE '22023' END OR
          pg_temp.outcome(format('SELECT set_config(''fast_uuid.source'', %L, false)', word))
-           <> CASE WHEN known THEN lower(word COLLATE "C") ELSE '22023' END) AS wrong
+           IS DISTINCT FROM CASE WHEN known THEN lower(word COLLATE "C") ELSE '22023' END) AS wrong
   FROM (SELECT word, lower(word COLLATE "C") IN (SELECT name FROM source) AS known FROM word) AS words;
 
 -- Lists of them: what the separators leave
@@ -103,7 +104,7 @@ judged AS (
                   FROM regexp_split_to_table(lower(list COLLATE "C"), E'[, "\t\n\v\f\r]') AS name) AS names
     FROM list)
 SELECT count(*) FILTER (WHERE right_ones) > 50 AS right_ones, count(*) FILTER (WHERE NOT right_ones) > 50 AS wrong_ones,
-       string_agg(list, ' | ') FILTER (WHERE allowed <> CASE WHEN right_ones THEN names::text ELSE '22023' END) AS taken
+       string_agg(list, ' | ') FILTER (WHERE allowed IS DISTINCT FROM CASE WHEN right_ones THEN names::text ELSE '22023' END) AS taken
   FROM judged, LATERAL (SELECT names <@ (SELECT array_agg(name) FROM source)) AS known (right_ones),
        pg_temp.outcome(format('SELECT array_agg(name COLLATE "C" ORDER BY name COLLATE "C")
          FROM fast_uuid_sources(), set_config(''fast_uuid.allowed_sources'', %L, false) AS list WHERE allowed', list)) AS allowed;
