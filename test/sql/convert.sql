@@ -87,8 +87,10 @@ SELECT to_regprocedure('pg_catalog.uuidv7()') IS NOT NULL AS has_core \gset
 \if :has_core
 SELECT bool_and(id BETWEEN uuidv7_fast_min(time) AND uuidv7_fast_max(time)
                 AND time = uuid_extract_timestamp(id)
-                AND uuidv7_fast_timestamp(id, true) - before BETWEEN '-1 us' AND '1 s') AS bounds
-  FROM (SELECT clock_timestamp() AS before, uuidv7() AS id FROM generate_series(1, 20000)) AS made,
+                AND uuidv7_fast_timestamp(id, true)
+                      BETWEEN before - interval '1 us' AND after + interval '1 ms') AS bounds
+  FROM (SELECT clock_timestamp() AS before, uuidv7() AS id, clock_timestamp() AS after
+          FROM generate_series(1, 20000)) AS made,
        LATERAL (SELECT uuidv7_fast_timestamp(id) AS time) AS read \gset
 SELECT bool_and(left(a::text, 18) <= left(b::text, 18) AND left(b::text, 18) <= left(c::text, 18)
                ) AS interleave
