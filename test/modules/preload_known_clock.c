@@ -23,7 +23,7 @@ typedef struct KnownClock
 	int64_t		reading_ns;		/* by how much each reading moves it on */
 	int64_t		fails;			/* the errno, if not 0; below 0: the second before
 								 * 1970 that it shows */
-	int64_t		monotonic_stops;	/* does CLOCK_MONOTONIC stand still? */
+	int64_t		monotonic_ns;	/* where CLOCK_MONOTONIC stands still, if not 0 */
 } KnownClock;
 
 /* The flags for server modules may hide symbols. */
@@ -55,9 +55,10 @@ clock_gettime(clockid_t clock, struct timespec *now)
 
 	if (next == NULL)
 		next = (int (*) (clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_gettime");
-	if (known != NULL && clock == CLOCK_MONOTONIC && known->monotonic_stops)
+	if (known != NULL && clock == CLOCK_MONOTONIC && known->monotonic_ns != 0)
 	{
-		*now = (struct timespec) {1, 0};
+		now->tv_sec = known->monotonic_ns / NS_PER_S;
+		now->tv_nsec = known->monotonic_ns % NS_PER_S;
 		return 0;
 	}
 	if (known == NULL || clock != CLOCK_REALTIME)

@@ -71,11 +71,11 @@ sub fail
 	return $self->write(16, pack 'q', $how);
 }
 
-# The clock that nobody can set stands still, or goes on.
+# The clock that nobody can set stands still at a nanosecond; 0: it goes on.
 sub stop_monotonic
 {
-	my ($self, $stops) = @_;
-	return $self->write(24, pack 'q', $stops);
+	my ($self, $ns) = @_;
+	return $self->write(24, pack 'q', $ns);
 }
 
 # The nanosecond of a UUID that this extension has generated.

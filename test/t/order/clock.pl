@@ -121,7 +121,7 @@ sub start_waiting
 {
 	$node->stop;
 	$clock->start($node);
-	$clock->stop_monotonic(1);
+	$clock->stop_monotonic(1_000_000_000);
 	my @sessions = map { RawSession->start($node) } 1, 2;
 	$_->send('SELECT uuidv7_feed_id()') foreach @sessions;
 	my $waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = '$event'";
