@@ -16,7 +16,6 @@ use FakeClock;
 use FeedWriters;
 use RawSession;
 
-
 sub sql { return $node->safe_psql($database, $_[0]) }
 
 sub check_next_incarnation
@@ -43,13 +42,16 @@ check_next_incarnation('another database');
 is(stats("clock_lead < '2 h'"), 't', '... in which ids of the first one do not count');
 $database = 'postgres';
 exceed('a database, in the next incarnation', ids($generate));
-sql('CREATE DATABASE copy TEMPLATE other');
-$greatest{copy} = $greatest{other};
+foreach my $strategy ('file_copy', 'wal_log')
+{
+	sql("CREATE DATABASE $strategy TEMPLATE other STRATEGY $strategy");
+	$greatest{$strategy} = $greatest{other};
+}
 next_incarnation('immediate', 3600);
-foreach my $name ('copy', 'other')
+foreach my $name ('wal_log', 'file_copy', 'other')
 {
 	$database = $name;
-	exceed("after a copy, in the next incarnation, the database $name", ids($generate));
+	exceed("after copies, in the next incarnation, the database $name", ids($generate));
 }
 
 # The extension moves to another schema while a session goes on.
@@ -102,7 +104,10 @@ exceed('logged again', ids($generate));
 # A transaction that has altered the sequence: its rollback would take back what is written.
 my $alter = 'ALTER SEQUENCE fast_uuid_upper_bound CACHE 1';
 my $altered = qr/ERROR:  55000: sequence "fast_uuid_upper_bound" was alt.*HINT:  Commit/s;
-refused("BEGIN; $alter; SELECT uuidv7_feed_id()", $altered, 'after ALTER SEQUENCE');
+foreach my $call ('id()', 'position()', 'reset()')
+{
+	refused("BEGIN; $alter; SELECT uuidv7_feed_$call", $altered, "after ALTER SEQUENCE, $call");
+}
 refused("BEGIN; $alter; SAVEPOINT a; $alter; ROLLBACK TO a; SELECT uuidv7_feed_id()",
 	$altered, 'after two, one of which is rolled back');
 exceed('after one that is rolled back',
@@ -111,6 +116,8 @@ exceed('after one that is rolled back',
 # Transactions that create the extension.
 $database = 'fresh';
 $node->safe_psql('postgres', 'CREATE DATABASE fresh');
+exceed('created, and rolled back', ids("BEGIN; CREATE EXTENSION fast_uuid; $generate; ROLLBACK"));
+refused('SELECT uuidv7_feed_id()', qr/ERROR:  42883: /, 'created, and rolled back');
 exceed('created, and prepared',
 	ids("BEGIN; CREATE EXTENSION fast_uuid; $generate; PREPARE TRANSACTION 'a'"));
 next_incarnation('immediate', 3600);
@@ -119,8 +126,8 @@ exceed('prepared, and committed in the next incarnation', ids($generate));
 exceed('dropped, and rolled back', ids("BEGIN; DROP EXTENSION fast_uuid; ROLLBACK; $generate"));
 check_next_incarnation('dropped, and rolled back');
 
-# A standby, whose clock is an hour behind, and which is promoted while the primary's sessions
-# write.
+# A standby, and one behind it, each with a clock that is an hour behind, and each promoted
+# while sessions of the one before write.
 $database = 'fresh';
 sql('ALTER SEQUENCE fast_uuid_upper_bound SET UNLOGGED');
 $database = 'postgres';
@@ -129,21 +136,33 @@ my $primary = $node;
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
-$behind += 3600;
-set_clock_offset($standby, sprintf('%+d', -$behind));
-begin_incarnation($standby);
-
-my @writers = map { RawSession->start($primary) } 1 .. 3;
-foreach my $writer (@writers)
+my $cascaded = PostgreSQL::Test::Cluster->new('cascaded');
+$cascaded->init_from_backup($primary, 'copy');
+$cascaded->enable_streaming($standby);
+foreach my $follower ($standby, $cascaded)
 {
-	$writer->send(q{
+	$behind += 3600;
+	set_clock_offset($follower, -$behind);
+	begin_incarnation($follower);
+}
+
+sub begin_writing
+{
+	my ($on) = @_;
+	my $session = RawSession->start($on);
+	$session->send(q{
 DO $$ BEGIN
 	LOOP
 		INSERT INTO made SELECT FROM generate_series(1, 20);
 		COMMIT;
 	END LOOP;
 END $$});
+	return $session;
 }
+
+# The primary's greatest row that has come, of which the standby's own must be greater.
+my $last_row = 'SELECT id FROM made ORDER BY id DESC LIMIT 1';
+my @writers = map { begin_writing($primary) } 1 .. 3;
 $node = $standby;
 my $recovery = qr/ERROR:  55000: cannot use the order of feed ids during recovery\n.*DETAIL:  A/s;
 foreach my $call ('id()', "id('getrandom')", 'position()', 'reset()', 'position_observe(1)',
@@ -161,13 +180,25 @@ $standby->poll_query_until('postgres', 'SELECT count(*) > 1000 FROM made') or BA
 is(stats('upper_bound > now()'), 't', 'an upper bound is shown, which is ahead of the clock');
 
 $standby->promote;
-exceed('the primary', ids('SELECT id FROM made ORDER BY id DESC LIMIT 1'));
+exceed('the primary', ids($last_row));
 exceed('promoted, the session that stayed', $session->query_safe('SELECT uuidv7_feed_id()'));
 exceed('promoted', ids('SELECT uuidv7_feed_id() FROM generate_series(1, 1000)'));
 $session->quit;
+
+# And at once the next one.
+my $writer = begin_writing($standby);
+my ($last_id) = $standby->safe_psql('postgres', 'SELECT uuidv7_feed_id()');
+$cascaded->poll_query_until('postgres', "SELECT count(*) > 0 FROM made WHERE id > '$last_id'")
+  or BAIL_OUT('no rows');
+end_incarnation($standby, 'immediate');
+$node = $cascaded;
+refused('SELECT uuidv7_feed_id()', $recovery, 'on a cascaded standby');
+$cascaded->promote;
+exceed('promoted before', ids($last_row));
+exceed('promoted in turn', ids($generate));
 next_incarnation('SIGKILL', 3600);
-exceed('promoted, in the next incarnation', ids($generate));
-$standby->stop;
+exceed('promoted in turn, in the next incarnation', ids($generate));
+$cascaded->stop;
 ok(!$_->has_answer, 'the old primary writes all the time') foreach @writers;
 $primary->stop('immediate');
 
