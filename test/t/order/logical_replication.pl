@@ -11,6 +11,7 @@ use Test::More;
 
 use lib 'test/perl';
 use FakeClock;
+use Faults;
 use FeedWriters;
 use RawSession;
 
@@ -41,7 +42,7 @@ foreach my $node (@nodes)
 my $instant = time + 5;
 stop_clock($_, $instant) foreach @nodes;
 my @sessions;
-foreach my $source ('openssl', 'getrandom', 'urandom', 'xorshift128+')
+foreach my $source (available_sources($left))
 {
 	push @sessions, map { RawSession->start($_, "SET fast_uuid.source = '$source'") } @nodes;
 }
@@ -52,7 +53,8 @@ set_clock_offset($_, '+0') foreach @nodes;
 foreach my $node (@nodes)
 {
 	my $errors = 'SELECT coalesce(sum(apply_error_count), 0) FROM pg_stat_subscription_stats';
-	wait_for($node, "SELECT (SELECT count(*) FROM item) >= 8000 OR ($errors) > 0");
+	my $rows = 1000 * @sessions;
+	wait_for($node, "SELECT (SELECT count(*) FROM item) >= $rows OR ($errors) > 0");
 	is($node->safe_psql('postgres', $errors), '0', 'no conflict on the ' . $node->name);
 }
 my $contents = 'SELECT id, site FROM item ORDER BY id';

@@ -13,8 +13,8 @@ use RawSession;
 
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
-my $node    = start_faulty_node('requests');
-my %is_there = map { $_ => 1 } available_sources($node);
+my $node = start_faulty_node('requests');
+my @sources = available_sources($node);
 
 # Bytes of each fetch that hands out so many UUIDs.
 sub fetches
@@ -68,8 +68,15 @@ my %uuids_of_buffer = (
 	15    => 5,
 	7     => 5,
 	0     => 5);
-foreach my $source (grep { $is_there{$_} } 'getrandom', 'urandom', 'openssl')
+
+# By what each source fetches so many bytes; the seed of xorshift128+ is below.
+my %requests_of_source = (
+	getrandom => sub { return "getrandom $_[0]" },
+	urandom => sub { return "read $_[0]" },
+	openssl => \&requests_of_openssl);
+foreach my $source (grep { $_ ne 'xorshift128+' } @sources)
 {
+	my $requests = $requests_of_source{$source} or BAIL_OUT("no row for the source $source");
 	my $session = RawSession->start($node, 'SET fast_uuid.vdso = off', "SELECT inject_fault('')");
 	my $first   = 1;
 	my ($refills, $bytes) = (0, 0);
@@ -79,10 +86,7 @@ foreach my $source (grep { $is_there{$_} } 'getrandom', 'urandom', 'openssl')
 		my @expected = $first && $source ne 'getrandom' ? $seeded : ();
 		foreach my $fetch (fetches($uuids, $size))
 		{
-			push @expected,
-				$source eq 'openssl' ? requests_of_openssl($fetch)
-			  : $source eq 'urandom' ? "read $fetch"
-			  :                        "getrandom $fetch";
+			push @expected, $requests->($fetch);
 			$refills++;
 			$bytes += $fetch;
 		}
@@ -117,7 +121,7 @@ $session->query_safe('SET fast_uuid.seed = 1');
 is_deeply(requests_of($session, $pseudorandom), [], 'nothing with a seed');
 my $requests = requests_of($session, 'SELECT count(*) FROM fast_uuid_benchmark(1)');
 my %measured = map { $_ => 1 } @$requests;
-foreach my $call ('getrandom', 'read', 'vdso', $is_there{openssl} ? 'rand' : ())
+foreach my $call ('getrandom', 'read', 'vdso', grep({ $_ eq 'openssl' } @sources) ? 'rand' : ())
 {
 	my $missing = join ' ', grep { !$measured{"$call $_"} } 16, 64, 256, 1024;
 	is($missing, '', "fast_uuid_benchmark(): the sizes of $call that it names");
