@@ -1,5 +1,6 @@
 # The random numbers of a test.  Each run prints TEST_SEED=n; with that in its environment,
-# another one draws the same.
+# another one draws the same, which repeats all of it where one process does everything in
+# turn, and of a load not how its sessions interleave.
 
 package RandomSeed;
 
