@@ -1,7 +1,8 @@
 /*
  * faults.c
  *	  SQL-callable functions by which a session gets faults, and sees what it has
- *	  requested: see preload_faults.c.
+ *	  requested: see preload_faults.c.  load_cancelled() loads a library while a cancel
+ *	  waits.
  */
 #include "postgres.h"
 
