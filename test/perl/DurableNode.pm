@@ -84,7 +84,7 @@ sub stats
 
 sub session
 {
-	return RawSession->connect($node, user => scalar(getpwuid $>), database => $database);
+	return RawSession->connect($node, database => $database);
 }
 
 # Do these exceed all before?  They count from then on.

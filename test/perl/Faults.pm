@@ -10,7 +10,6 @@ use Cwd qw(getcwd);
 use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use RawSession;
 use Test::More;
 
 our @EXPORT = qw(start_faulty_node stop_faulty_node available_sources check_working);

@@ -55,7 +55,7 @@ sub guard
 sub connect_to
 {
 	my ($node, $name, $database) = @_;
-	my $session = RawSession->connect($node, user => scalar(getpwuid $>),
+	my $session = RawSession->connect($node,
 		database => $database // 'postgres', application_name => $name);
 	die "$session->{error}\n" if $session->{error} ne '';
 	return $session;

@@ -10,7 +10,6 @@ use warnings;
 use Exporter qw(import);
 use IPC::Run;
 use PostgreSQL::Test::Utils;
-use RawSession;
 use Test::More;
 use Time::HiRes qw(usleep);
 

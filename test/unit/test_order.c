@@ -10,7 +10,6 @@
 #include "session.c"
 #include "tap.h"
 
-
 /* Where the end of time is expected. */
 static jmp_buf at_the_end;
 static bool end_is_expected = false;

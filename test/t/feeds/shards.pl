@@ -19,7 +19,6 @@ use FakeClock;
 use FeedWriters;
 use Watchdog;
 
-
 my ($east, $west) = map { new_feed_node($_, 'max_prepared_transactions = 20') } 'east', 'west';
 my @nodes = ($east, $west);
 my $insert = 'INSERT INTO outbox DEFAULT VALUES';

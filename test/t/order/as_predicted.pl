@@ -83,8 +83,7 @@ sub new_session
 {
 	my ($database) = @_;
 	my $session = begin_session($database);
-	my %parameters = (user => scalar(getpwuid $>), database => $database);
-	$session->{raw} = RawSession->connect($node, %parameters);
+	$session->{raw} = RawSession->connect($node, database => $database);
 	$session->{pid} = $session->{raw}->query_safe('SELECT pg_backend_pid()');
 	write_clock();    # OpenSSL may have read it
 	push @sessions, $session;

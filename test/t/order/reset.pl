@@ -23,8 +23,7 @@ $node->safe_psql($_, 'CREATE EXTENSION fast_uuid') foreach 'postgres', 'second';
 sub session
 {
 	my ($database, @statements) = @_;
-	my %parameters = (user => scalar(getpwuid $>), database => $database);
-	my $session = RawSession->connect($node, %parameters);
+	my $session = RawSession->connect($node, database => $database);
 	$session->query_safe($_) foreach @statements;
 	return $session;
 }

@@ -112,7 +112,7 @@ sub take_back
 sub session
 {
 	my ($user, $way, $state, $setting, $value) = @_;
-	my %packet = (user => $user, database => 'postgres');
+	my %packet = (user => $user);
 	$packet{options} = "-c $setting=$value" if $way->{name} eq 'option';
 	$packet{$setting} = $value if $way->{name} eq 'startup packet';
 	my $session = RawSession->connect($node, %packet);
@@ -124,7 +124,7 @@ sub session
 sub plain_session
 {
 	my ($user) = @_;
-	return RawSession->connect($node, user => $user, database => 'postgres');
+	return RawSession->connect($node, user => $user);
 }
 
 sub check_no_warning
@@ -179,7 +179,7 @@ foreach my $packet (
 	{ options => '-c Fast_UUID.allowed_sources=getrandom' },
 	{ $allowlist => 'getrandom', session_preload_libraries => 'fast_uuid' })
 {
-	my $session = RawSession->connect($node, user => $superuser, database => 'postgres', %$packet);
+	my $session = RawSession->connect($node, user => $superuser, %$packet);
 	$session->query('SELECT uuidv7_fast()') if $session->{error} eq '';
 	is($session->{error}, $error, join(' ', "$allowlist by", sort keys %$packet));
 }

@@ -167,7 +167,6 @@ SELECT count(*) FROM (
 set_clock_offset($node, '+0');
 $load->end_writers;
 finish_prepared($dba) while run_in($dba, 'SELECT count(*) FROM pg_prepared_xacts') > 0;
-set_clock_offset($node, '+0');
 
 # Readers without the watermark pass a row of an open transaction, which then commits.
 my $late = connect_to($node, 'late');
