@@ -27,7 +27,8 @@ CREATE TEMP VIEW times AS
 SELECT count(*) AS times, count(*) FILTER (WHERE valid) > 1000 AS valid,
        string_agg(DISTINCT coalesce(ts::text, 'NULL'), ', ') FILTER (WHERE
          pg_temp.outcome(format('SELECT uuidv7_fast_timestamp(uuidv7_fast_at(%L), true)', ts))
-           IS DISTINCT FROM CASE WHEN valid THEN ts::text WHEN ts IS NULL THEN '22004' ELSE '22008' END OR
+           IS DISTINCT FROM CASE WHEN valid THEN ts::text
+                                 WHEN ts IS NULL THEN '22004' ELSE '22008' END OR
          pg_temp.outcome(format('SELECT uuidv7_fast_timestamp(uuidv7_fast_min(%L), true)', ts))
            IS DISTINCT FROM CASE WHEN valid THEN date_trunc('ms', ts)::text
                                  WHEN ts IS NOT NULL THEN '22008' END OR
@@ -85,7 +86,8 @@ CREATE TEMP TABLE word AS
   SELECT repeat('urandom', 20000);
 SELECT count(*) > 2000 AS words, count(*) FILTER (WHERE known) > 200 AS known,
        string_agg(word, ' | ') FILTER (WHERE
-         pg_temp.outcome(format('SELECT ''t'' FROM uuidv7_fast(%L)', word)) IS DISTINCT FROM CASE WHEN known THEN 't' ELSE '22023' END OR
+         pg_temp.outcome(format('SELECT ''t'' FROM uuidv7_fast(%L)', word))
+           IS DISTINCT FROM CASE WHEN known THEN 't' ELSE '22023' END OR
          pg_temp.outcome(format('SELECT set_config(''fast_uuid.source'', %L, false)', word))
            IS DISTINCT FROM CASE WHEN known THEN lower(word COLLATE "C") ELSE '22023' END) AS wrong
   FROM (SELECT word, lower(word COLLATE "C") IN (SELECT name FROM source) AS known FROM word) AS words;
@@ -104,7 +106,8 @@ judged AS (
                   FROM regexp_split_to_table(lower(list COLLATE "C"), E'[, "\t\n\v\f\r]') AS name) AS names
     FROM list)
 SELECT count(*) FILTER (WHERE right_ones) > 50 AS right_ones, count(*) FILTER (WHERE NOT right_ones) > 50 AS wrong_ones,
-       string_agg(list, ' | ') FILTER (WHERE allowed IS DISTINCT FROM CASE WHEN right_ones THEN names::text ELSE '22023' END) AS taken
+       string_agg(list, ' | ')
+         FILTER (WHERE allowed IS DISTINCT FROM CASE WHEN right_ones THEN names::text ELSE '22023' END) AS taken
   FROM judged, LATERAL (SELECT names <@ (SELECT array_agg(name) FROM source)) AS known (right_ones),
        pg_temp.outcome(format('SELECT array_agg(name COLLATE "C" ORDER BY name COLLATE "C")
          FROM fast_uuid_sources(), set_config(''fast_uuid.allowed_sources'', %L, false) AS list WHERE allowed', list)) AS allowed;
