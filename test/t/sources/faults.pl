@@ -89,9 +89,10 @@ if ($with_openssl)
 	add_fault('openssl', 'rand 0', "${no_bytes}error code 0.");
 	add_fault('openssl', 'rand 2', "${no_bytes}error retrieving entropy.");
 
-	# It takes its seed from any strong source, and fails with the last.
-	add_fault('xorshift128+', 'rand 2,getrandom ' . EPERM, $no_request . message(EPERM),
-		vdso => 'off', first_use => 1);
+	# It takes its seed from any strong source: also from the server's, which is OpenSSL, or
+	# the device where the server is built without.  Its reason is the first one's.
+	add_fault('xorshift128+', 'rand 2,open ' . EACCES . ',getrandom ' . EPERM,
+		$no_request . message(EPERM), vdso => 'off', first_use => 1);
 }
 
 # A session that fetches every UUID's random bits by themselves, so that nothing buffered
