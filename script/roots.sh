@@ -22,7 +22,7 @@ isolate()
 		install_packages debootstrap debian-archive-keyring
 		work=$(mktemp -d "${TMPDIR:-/tmp}/fast_uuid_roots.XXXXXX")
 		# unshare ignores the signals that ask.
-		trap 'status=$?; kill -KILL $(jobs -p) 2>/dev/null; (exit "$status"); finish' EXIT
+		trap 'status=$?; set +e; trap - ERR; kill -KILL $(jobs -p) 2>/dev/null; (exit "$status"); finish' EXIT
 		throwaway=$work setsid unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child \
 			bash "$0" "$@" </dev/null &
 		wait $! || exit
