@@ -9,23 +9,27 @@ declare -A suites=([15]=bookworm [16]=trixie [17]=trixie [18]=forky [19]=forky)
 # isolate ARGUMENT...: go on as root, in a process namespace that ends with this script,
 # which begins again, with the directory $exchange, which roots see as /mnt, with this
 # checkout in source/.  Roots are in $roots: where --cache or $ROOTS_CACHE says, to stay, or
-# below the throwaway directory $throwaway.
+# below the throwaway directory $throwaway, which needs $megabytes with them.
 isolate()
 {
 	[ -z "${given[--cache]:-}" ] || export ROOTS_CACHE=${given[--cache]}
 	if [ "$(id -u)" != 0 ]; then
+		command -v sudo >/dev/null || die "a chroot needs root: run this as root, or install sudo"
 		exec sudo --preserve-env=ROOTS_CACHE,PG_VERSION,TEST_SEED,http_proxy,https_proxy,no_proxy bash "$0" "$@"
 	fi
 	if [ -z "${throwaway:-}" ]; then
 		unshare --mount --propagation private --pid --mount-proc --fork mount -t tmpfs tmpfs /mnt 2>/dev/null ||
 			die "a chroot needs the right to mount: a machine, or a container that has it (docker run --privileged)"
+		[ -z "${ROOTS_CACHE:-}" ] || megabytes=500
+		make_place
+		chmod 700 "$work"
 		install_packages debootstrap debian-archive-keyring
-		work=$(mktemp -d "${TMPDIR:-/tmp}/fast_uuid_roots.XXXXXX")
 		# unshare ignores the signals that ask.
 		trap 'status=$?; set +e; trap - ERR; kill -KILL $(jobs -p) 2>/dev/null; (exit "$status"); finish' EXIT
 		throwaway=$work setsid unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child \
 			bash "$0" "$@" </dev/null &
-		wait $! || exit
+		# Unless it was killed, it has said itself why it failed.
+		wait $! || { status=$? && [ "$status" -gt 128 ] || told=yes; exit "$status"; }
 		exit
 	fi
 	exchange=$throwaway/exchange
