@@ -40,10 +40,12 @@ isolate()
 
 # in_root ROOT SECONDS COMMAND...: run it there, as root, for that long at most; /mnt
 # is the directory $exchange, and /tmp is empty.  With offline=yes it has a loopback
-# interface of its own, where its servers meet no others, and no network.
+# interface of its own, where its servers meet no others, and no network.  No other
+# process brings the root up to date meanwhile.
 in_root()
 {
-	timeout --signal=KILL "$2" unshare --mount --propagation private --pid --ipc ${offline:+--net} --fork --kill-child \
+	flock "${lock:---shared}" "$1" timeout --signal=KILL "$2" \
+		unshare --mount --propagation private --pid --ipc ${offline:+--net} --fork --kill-child \
 		env offline="${offline:-}" root="$1" exchange="$exchange" \
 		bash -euc "$(declare -f enter_root); enter_root \"\$@\"" bash "${@:3}" </dev/null
 }
@@ -98,7 +100,7 @@ prepare_root()
 		echo force-unsafe-io >"$making/etc/dpkg/dpkg.cfg.d/fast_uuid"
 	fi
 	cp -L /etc/resolv.conf /etc/hosts "$making/etc/"
-	PG_VERSION=$version in_root "$making" 3600 bash -ec '
+	lock=--exclusive PG_VERSION=$version in_root "$making" 3600 bash -ec '
 		dpkg --configure -a
 		. /mnt/source/script/common.sh
 		. "$top/script/roots.sh"
