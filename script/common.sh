@@ -40,9 +40,9 @@ refuse()
 }
 
 # read_arguments [DECLARATION]... -- [ARGUMENT]...: a declaration is --OPTION; --OPTION=KIND,
-# an option with a value, a number if KIND is NUMBER or COUNT; WORD; or "..." for any words.
-# Afterwards given[--OPTION] is the latest value ("yes" for an option without), options are
-# all options with their values, and words the words.
+# an option with a value, a number if KIND is NUMBER, above 0 if COUNT; WORD; or "..." for
+# any words.  Afterwards given[--OPTION] is the latest value ("yes" for an option without),
+# options are all options with their values, and words the words.
 declare -A given=()
 options=() words=() oldest=15
 read_arguments()
@@ -63,6 +63,7 @@ read_arguments()
 			[ -n "$value" ] || refuse "$option needs a value"
 			[[ $declared != *" $option="@(NUMBER|COUNT)" "* || $value =~ ^[0-9]{1,9}$ ]] ||
 				refuse "$option needs a whole number, not \"$value\""
+			[[ $declared != *" $option=COUNT "* || $value = [1-9]* ]] || refuse "$option must be above 0"
 			given[$option]=$value
 			options+=("$option" "$value")
 		elif [[ $1 = --* && $declared = *" $1 "* ]]; then
