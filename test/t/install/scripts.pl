@@ -1,5 +1,5 @@
-# What users meet in script/demo and its like: --help; one sentence for what is wrong, before
-# anything is begun; and that nothing stays.
+# What users meet in script/demo, make and their like: --help; one sentence for what is wrong,
+# before anything is begun; and that nothing stays.
 
 use strict;
 use warnings;
@@ -42,6 +42,30 @@ check_refused('there is no directory /nonexistent', 'env', 'TMPDIR=/nonexistent'
 append_to_file("$commands/df", "#!/bin/sh\necho Avail; echo 149\n");
 chmod(0755, "$commands/df") or die "chmod: $!";
 check_refused('has 149 MB left, and this needs 150', 'script/demo');
+
+# What make says in a copy, and in an empty folder, where it builds out of the tree
+my $copy = PostgreSQL::Test::Utils::tempdir();
+my $elsewhere = PostgreSQL::Test::Utils::tempdir();
+system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $copy);
+delete local @ENV{qw(MAKEFLAGS MAKELEVEL)};
+my $no_openssl = PostgreSQL::Test::Utils::tempdir();
+mkdir "$no_openssl/openssl" or die "could not create a folder: $!";
+append_to_file("$no_openssl/openssl/rand.h", "#error none\n");
+my @makes = (
+	{ in => $copy, command => 'make clean', says => '' },
+	{ in => $copy, command => 'make PG_CONFIG=/nonexistent', says => 'knows of no PostgreSQL server headers' },
+	{ in => $copy, command => "make CPPFLAGS=-I$no_openssl", says => 'are the headers of OpenSSL missing' },
+	{ in => $elsewhere, command => "make -f $copy/Makefile fast_uuid.so", says => '' },
+	{ in => $elsewhere, command => "make -f $copy/Makefile fast_uuid.so WITH_OPENSSL=no", says => '' });
+foreach my $make (@makes)
+{
+	my $command = "cd $make->{in} && $make->{command} -s with_llvm=no";
+	my ($out, $err) = run_command([ 'sh', '-c', $command ]);
+	my $expected = $make->{says} ? qr/^fast_uuid: .*$make->{says}/m : qr/\A(?!.*\*\*\*)/s;
+	like($err, $expected, $make->{command});
+}
+unlike(slurp_file("$elsewhere/.built_for"), qr/lcrypto/, 'built again, without OpenSSL');
+unlike(slurp_file("$elsewhere/fast_uuid.so"), qr/libcrypto/, '... and not linked with it');
 
 # The demo, where it would install nothing.  It has a terminal, but asks no pager, which
 # would wait for a key.
