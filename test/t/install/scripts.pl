@@ -53,10 +53,11 @@ mkdir "$no_openssl/openssl" or die "could not create a folder: $!";
 append_to_file("$no_openssl/openssl/rand.h", "#error none\n");
 my @makes = (
 	{ in => $copy, command => 'make clean', says => '' },
-	{ in => $copy, command => 'make PG_CONFIG=/nonexistent', says => 'knows of no PostgreSQL server headers' },
-	{ in => $copy, command => "make CPPFLAGS=-I$no_openssl", says => 'are the headers of OpenSSL missing' },
+	{ in => $copy, command => 'make PG_CONFIG=/nonexistent', says => 'knows of no PostgreSQL' },
+	{ in => $copy, command => "make CPPFLAGS=-I$no_openssl", says => 'the headers of OpenSSL' },
 	{ in => $elsewhere, command => "make -f $copy/Makefile fast_uuid.so", says => '' },
-	{ in => $elsewhere, command => "make -f $copy/Makefile fast_uuid.so WITH_OPENSSL=no", says => '' });
+	{ in => $elsewhere, command => "make -f $copy/Makefile fast_uuid.so WITH_OPENSSL=no",
+		says => '' });
 foreach my $make (@makes)
 {
 	my $command = "cd $make->{in} && $make->{command} -s with_llvm=no";
