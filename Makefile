@@ -14,6 +14,11 @@ EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(checkout)/f
 checkout := $(patsubst %/,%,$(or $(VPATH),$(dir $(firstword $(MAKEFILE_LIST)))))
 files = $(sort $(patsubst $(checkout)/%,%,$(wildcard $(addprefix $(checkout)/,$(1)))))
 
+# PGXS says it only where the server itself was built so.
+ifneq ($(abspath $(checkout)),$(CURDIR))
+VPATH ?= $(checkout)
+endif
+
 MODULE_big = fast_uuid
 OBJS = $(patsubst %.c,%.o,$(call files,src/*.c src/*/*.c))
 # Not HEADERS, which PGXS would install.
