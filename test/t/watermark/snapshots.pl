@@ -128,53 +128,58 @@ $_->quit foreach $writer, $reader, values %asks;
 # The snapshot of a new logical slot stands for a point in the WAL: a transaction that waits
 # for a standby has committed there, though other snapshots have it as running, while one
 # with a smaller number has not, though it has ended since.
-my ($first, $second, $small, $great) = map { RawSession->start($node) } 1 .. 4;
-my $slot = RawSession->connect($node, replication => 'database');
-
-sub wait_until_true
+SKIP:
 {
-	my ($condition) = @_;
-	return wait_until($condition, sub { $other->query_safe("SELECT $condition") eq 't' });
+	skip 'there is no test_decoding', 4 if $other->outcome("LOAD 'test_decoding'") eq '58P01';
+	my ($first, $second, $small, $great) = map { RawSession->start($node) } 1 .. 4;
+	my $slot = RawSession->connect($node, replication => 'database');
+
+	sub wait_until_true
+	{
+		my ($condition) = @_;
+		return wait_until($condition, sub { $other->query_safe("SELECT $condition") eq 't' });
+	}
+
+	# That the slot waits for the end of a transaction.
+	sub slot_waits_for
+	{
+		my ($number) = @_;
+		return "EXISTS (SELECT FROM pg_locks WHERE pid = $slot->{pid} AND NOT granted"
+		  . " AND transactionid = '$number')";
+	}
+
+	# It waits for all that are running, and then for those that began meanwhile.
+	$_->query_safe('BEGIN') foreach $first, $second, $small, $great;
+	my $number = $first->query_safe($take_number);
+	$slot->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+	$slot->send(q{CREATE_REPLICATION_SLOT s TEMPORARY LOGICAL test_decoding (SNAPSHOT 'use')});
+	wait_until_true(slot_waits_for($number));
+	$number = $second->query_safe($take_number);
+	$first->query_safe('COMMIT');
+	wait_until_true(slot_waits_for($number));
+
+	$id = $small->query_safe($insert);
+	$great->query_safe('SET synchronous_commit = on');
+	$number = $great->query_safe($take_number);
+	$great->query_safe('CREATE TABLE of_great ()');
+	$great->send('COMMIT');
+	my $state = "pg_stat_activity WHERE pid = $great->{pid}";
+	wait_until_true("'SyncRep' = (SELECT wait_event FROM $state)");
+
+	# Its snapshot is that of now; recent minor releases wait for the great one first.
+	$second->query_safe('COMMIT');
+	wait_until_true(slot_waits_for($number) . ' OR EXISTS (SELECT FROM pg_stat_activity'
+		  . " WHERE pid = $slot->{pid} AND state = 'idle in transaction')");
+	$small->query_safe('COMMIT');
+	cmp_ok($other->query_safe($watermark), 'gt', $id,
+		'a row was committed, and another session has a watermark beyond it');
+	$other->query_safe("SELECT pg_cancel_backend($great->{pid})");
+	$slot->receive;
+	is($slot->{error}, '', 'the slot is there');
+	is($slot->query_safe("SELECT count(*) FROM made WHERE id = '$id'"), '0',
+		'its snapshot does not show the row');
+	cmp_ok($slot->query_safe($watermark), 'le', $id, 'nor is its watermark beyond it');
+	$slot->quit;
 }
-
-# That the slot waits for the end of a transaction.
-sub slot_waits_for
-{
-	my ($number) = @_;
-	return "EXISTS (SELECT FROM pg_locks WHERE pid = $slot->{pid} AND NOT granted"
-	  . " AND transactionid = '$number')";
-}
-
-# It waits for all that are running, and then for those that began meanwhile.
-$_->query_safe('BEGIN') foreach $first, $second, $small, $great;
-my $number = $first->query_safe($take_number);
-$slot->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-$slot->send(q{CREATE_REPLICATION_SLOT s TEMPORARY LOGICAL test_decoding (SNAPSHOT 'use')});
-wait_until_true(slot_waits_for($number));
-$number = $second->query_safe($take_number);
-$first->query_safe('COMMIT');
-wait_until_true(slot_waits_for($number));
-
-$id = $small->query_safe($insert);
-$great->query_safe('SET synchronous_commit = on');
-$number = $great->query_safe($take_number);
-$great->query_safe('CREATE TABLE of_great ()');
-$great->send('COMMIT');
-wait_until_true("'SyncRep' = (SELECT wait_event FROM pg_stat_activity WHERE pid = $great->{pid})");
-
-# Its snapshot is that of now; recent minor releases wait for the great one first.
-$second->query_safe('COMMIT');
-wait_until_true(slot_waits_for($number) . ' OR EXISTS (SELECT FROM pg_stat_activity'
-	  . " WHERE pid = $slot->{pid} AND state = 'idle in transaction')");
-$small->query_safe('COMMIT');
-cmp_ok($other->query_safe($watermark), 'gt', $id,
-	'a row was committed, and another session has a watermark beyond it');
-$other->query_safe("SELECT pg_cancel_backend($great->{pid})");
-$slot->receive;
-is($slot->{error}, '', 'the slot is there');
-is($slot->query_safe("SELECT count(*) FROM made WHERE id = '$id'"), '0',
-	'its snapshot does not show the row');
-cmp_ok($slot->query_safe($watermark), 'le', $id, 'nor is its watermark beyond it');
-$slot->quit;
 $node->stop('immediate');
 done_testing();
