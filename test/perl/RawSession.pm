@@ -8,6 +8,7 @@ use warnings;
 
 use IO::Select;
 use IO::Socket::UNIX;
+use PostgreSQL::Test::Utils;
 
 # connect(NODE, KEY => VALUE...): of the server's owner in database postgres, if the keys,
 # which go into the startup packet, name no other "user" or "database".  Where the server
@@ -140,6 +141,15 @@ sub query_safe
 	my $rows = $self->query($sql);
 	die "$sql: $self->{error}\n" if $self->{error} ne '';
 	return $rows;
+}
+
+# Anonymous memory of the server's process, in kB.
+sub memory
+{
+	my ($self) = @_;
+	my ($kb) = slurp_file("/proc/$self->{pid}/status") =~ /^RssAnon:\s+(\d+) kB/m
+	  or die "no RssAnon in /proc\n";
+	return $kb;
 }
 
 # Ask the server's process to end.

@@ -17,14 +17,6 @@ plan skip_all => 'needs /proc' unless -r "/proc/$$/status";
 my $node    = start_feed('memory', 'jit = off');
 my $session = RawSession->start($node);
 
-# Anonymous memory of the backend, in kB
-sub memory
-{
-	my ($kb) = slurp_file("/proc/$session->{pid}/status") =~ /^RssAnon:\s+(\d+) kB/m
-	  or BAIL_OUT('no RssAnon in /proc');
-	return $kb;
-}
-
 # Queries that generate N hundreds of UUIDs, or errors; in a target list a set streams, so
 # that nothing is stored.
 my $rows = 'FROM (SELECT generate_series(1, N * 10000)) AS numbers';
@@ -44,9 +36,9 @@ $work{"UUIDs of $_"} = "SELECT count(uuidv7_fast('$_')) $rows" foreach split /\n
 foreach my $what (sort keys %work)
 {
 	$session->query_safe($work{$what} =~ s/\bN\b/1/r);
-	my $before = memory();
+	my $before = $session->memory;
 	$session->query_safe($work{$what} =~ s/\bN\b/100/r);
-	my $growth = memory() - $before;
+	my $growth = $session->memory - $before;
 	cmp_ok($growth, '<', 512, "$what: memory stays (grew by $growth kB)");
 }
 

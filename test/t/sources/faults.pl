@@ -139,14 +139,6 @@ sub open_descriptors
 	return scalar @files;
 }
 
-# Anonymous memory of a session, in kB.
-sub memory
-{
-	my ($session) = @_;
-	my ($kb) = slurp_file("/proc/$session->{pid}/status") =~ /^RssAnon:\s+(\d+) kB/m;
-	return $kb;
-}
-
 # The fault is there when the source is first used.
 sub check_first_use
 {
@@ -188,11 +180,11 @@ sub check_later_use
 
 	# After the first errors, until caches are warm, nothing is left of one.
 	$session->query_safe("SELECT failures(1000, '$source')");
-	my ($open, $memory) = (open_descriptors($session), memory($session));
+	my ($open, $memory) = (open_descriptors($session), $session->memory);
 	my $thousands = $session->query_safe("SELECT failures(5000, '$source')");
 	is($thousands, 5000, "$name: thousands of errors");
 	is(open_descriptors($session), $open, "$name: no descriptor is left open");
-	my $growth = memory($session) - $memory;
+	my $growth = $session->memory - $memory;
 	cmp_ok($growth, '<', 512, "$name: memory stays (grew by $growth kB)");
 
 	check_working($session, $_, "$name: $_ works meanwhile") foreach @others;
