@@ -83,13 +83,15 @@ read_arguments()
 
 # However a script ends, what it started ends before it, and nothing stays but the
 # packages.  An installation is the one thing that ends by itself.
-work=''
+# What one script alone has to take back is in at_end.
+work='' at_end=
 finish()
 {
 	local status=$?
 	trap '' HUP INT PIPE QUIT TERM
 	trap - ERR
 	set +e
+	eval "$at_end"
 	{
 		[ -z "$work" ] || end_all_below "$work"
 		kill $(jobs -p)

@@ -25,7 +25,7 @@ isolate()
 		chmod 700 "$work"
 		install_packages debootstrap debian-archive-keyring
 		# unshare ignores the signals that ask.
-		trap 'status=$?; set +e; trap - ERR; kill -KILL $(jobs -p) 2>/dev/null; (exit "$status"); finish' EXIT
+		at_end='kill -KILL $(jobs -p) 2>/dev/null'
 		throwaway=$work setsid unshare --mount --propagation private --pid --mount-proc --ipc --fork --kill-child \
 			bash "$0" "$@" </dev/null &
 		# Unless it was killed, it has said itself why it failed.
