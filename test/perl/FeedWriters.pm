@@ -78,7 +78,7 @@ our $server_down = qr/^(?:closed|57P0[123]|could not connect)/;
 sub wait_for
 {
 	my ($node, $query) = @_;
-	return $node->poll_query_until('postgres', $query) || BAIL_OUT("waited in vain: $query");
+	return $node->poll_query_until('postgres', $query) || die "waited in vain: $query";
 }
 
 sub pause
@@ -94,7 +94,7 @@ sub in_background
 	our $files //= PostgreSQL::Test::Utils::tempdir();
 	my $complaint = "$files/" . ++our $processes;
 	my $seed = int rand 2**32;
-	my $pid = fork // BAIL_OUT("could not fork: $!");
+	my $pid = fork // die "could not fork: $!";
 	if ($pid == 0)
 	{
 		# Not to be caught by what the test's modules do at the end.
@@ -210,8 +210,12 @@ sub reader
 		while ($without_rows < 2 && getppid() == $test)
 		{
 			my $stopped = -e $self->file('stop');
-			my $rows = ref $read ? $read->($session, $last)
-			  : run_in($session, $read =~ s/\$1/'$last'/gr);
+			my $rows = eval {
+				ref $read ? $read->($session, $last)
+				  : run_in($session, $read =~ s/\$1/'$last'/gr);
+			};
+			next if !defined $rows && $options{survives} && $@ =~ $options{survives};
+			die $@ unless defined $rows;
 			$without_rows = $stopped && $rows eq '' ? $without_rows + 1 : 0;
 			$last = $1 if $rows =~ /^(\S+).*\z/m;
 
