@@ -71,7 +71,7 @@ sub begin_incarnation
 		return if start_with_fake_clock($node, keep_clock => 1, fail_ok => 1);
 		usleep(20_000);
 	}
-	BAIL_OUT('the server does not start');
+	die 'the server does not start';
 	return;
 }
 

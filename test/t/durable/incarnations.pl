@@ -176,7 +176,7 @@ is(stats('upper_bound IS NULL'), 't', 'an upper bound of an unlogged sequence is
 $database = 'postgres';
 $session = session();
 is($session->outcome('SELECT uuidv7_feed_id()'), '55000', 'a session that stays');
-$standby->poll_query_until('postgres', 'SELECT count(*) > 1000 FROM made') or BAIL_OUT('no rows');
+$standby->poll_query_until('postgres', 'SELECT count(*) > 1000 FROM made') or die 'no rows';
 is(stats('upper_bound > now()'), 't', 'an upper bound is shown, which is ahead of the clock');
 
 $standby->promote;
@@ -189,7 +189,7 @@ $session->quit;
 my $writer = begin_writing($standby);
 my ($last_id) = $standby->safe_psql('postgres', 'SELECT uuidv7_feed_id()');
 $cascaded->poll_query_until('postgres', "SELECT count(*) > 0 FROM made WHERE id > '$last_id'")
-  or BAIL_OUT('no rows');
+  or die 'no rows';
 end_incarnation($standby, 'immediate');
 $node = $cascaded;
 refused('SELECT uuidv7_feed_id()', $recovery, 'on a cascaded standby');

@@ -100,7 +100,7 @@ is($found, 15, 'the sequence is found whenever it is there');
 # A backend that is not told which relations have changed, because it is too late to read so
 # many messages.
 my $latest = $writer->query_safe($call);
-kill 'STOP', $writer->{pid} or BAIL_OUT('the session cannot be stopped');
+kill 'STOP', $writer->{pid} or die 'the session cannot be stopped';
 sql(qq{
 $drop;
 CREATE EXTENSION fast_uuid;

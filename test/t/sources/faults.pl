@@ -40,7 +40,7 @@ END $$});
 my $plain_file = $node->basedir . '/plain_file';
 append_to_file($plain_file, join('', map { chr(32 + $_ % 95) } 1 .. 100_000));
 my $pipe = $node->basedir . '/pipe';
-mkfifo($pipe, 0600) or BAIL_OUT("could not make a pipe: $!");
+mkfifo($pipe, 0600) or die "could not make a pipe: $!";
 
 # The system's words for an errno, as they end a sentence.
 sub message

@@ -15,7 +15,7 @@ use RawSession;
 use Watchdog;
 
 my $module = getcwd() . '/test/modules/draw_in_postmaster';
-BAIL_OUT("$module.so is not built: make test-modules") unless -e "$module.so";
+die "$module.so is not built: make test-modules" unless -e "$module.so";
 
 my $node = PostgreSQL::Test::Cluster->new('preloaded');
 $node->init;

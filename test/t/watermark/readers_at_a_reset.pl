@@ -35,7 +35,7 @@ sub add
 	my $id = $node->safe_psql($database,
 		qq{INSERT INTO outbox (payload) VALUES ('"$name"') RETURNING id});
 	$node->poll_query_until($database, "SELECT '$id' < uuidv7_feed_watermark()")
-	  or BAIL_OUT('the watermark stands still');
+	  or die 'the watermark stands still';
 	my $given = $node->safe_psql($database,
 		q{SELECT string_agg(payload #>> '{}', ' ' ORDER BY id) FROM outbox_next('mail')});
 	return ($id, $given);

@@ -46,7 +46,7 @@ sub begin_waiting
 	$reader->send($sql);
 	$node->poll_query_until('postgres',
 		"SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $reader->{pid}")
-	  or BAIL_OUT('it does not wait');
+	  or die 'it does not wait';
 	return;
 }
 
