@@ -255,6 +255,9 @@ find_given(Snapshot snapshot)
 		Given	   *given = slist_container(Given, node, i.cur);
 		bool		is_here = given->snapshot == snapshot;
 
+		/* Not a savepoint's, after which it would still be listed. */
+		Assert(GetMemoryChunkContext(given) == TopTransactionContext);
+
 		/* Without any, snapshot->xip can be NULL. */
 		if (given->xmax == snapshot->xmax && given->xcnt == snapshot->xcnt &&
 			(given->xcnt == 0 ||

@@ -15,7 +15,8 @@
  *							the call fails for /dev/urandom
  *	  then ERRNO			all reads of it but the first fail
  *	  end					reads of it find its end
- *	  rand N				RAND_bytes fails and queues N errors of OpenSSL
+ *	  rand N				RAND_bytes fails and queues N errors of OpenSSL; 0: it
+ *						returns -1, as if it did not support the request
  *	  malloc N				requests of N bytes or more find no memory
  *
  *	  The vDSO is replaced by one that makes the system call, because that of
@@ -347,6 +348,8 @@ RAND_bytes(unsigned char *buf, int num)
 	if (fault("rand") == NULL)
 		return REAL(RAND_bytes) (buf, num);
 
+	if (fault_number("rand") == 0)
+		return -1;
 	for (size_t i = fault_number("rand"); i > 0; i--)
 	{
 		err_new();

@@ -245,7 +245,7 @@ my %steps = (
 		};
 	});
 my @choices = (sort(keys %steps), ('guard', 'feed') x 4, ('setval') x 3,
-	('begin', 'prepare', 'reset', 'limit', 'key', 'observe', 'watermark') x 2);
+	('begin', 'prepare', 'reset', 'limit', 'key', 'observe', 'watermark', 'wait') x 2);
 my $stats = q{
 SELECT concat_ws(' ', name, us_of(clock_lead), us_of(largest_clock_lead), held_back_by,
                  us_of(upper_bound - 'epoch'))

@@ -24,11 +24,13 @@ my @databases = ('here', 'there');
 my $node = new_feed_node('random', qq{
 max_connections = 20
 max_prepared_transactions = $max_prepared
-max_worker_processes = 2
+max_worker_processes = 0
 max_wal_senders = 0
 autovacuum = off
 log_statement = none
 });
+$node->append_conf('postgresql.conf', $node->pg_version >= 18
+	? 'autovacuum_worker_slots = 1' : 'autovacuum_max_workers = 1');
 $node->start;
 foreach my $database (@databases)
 {
@@ -175,6 +177,22 @@ end($writer, 'COMMIT');
 ask($_) foreach $watch, $reader, $early;
 cmp_ok($watch->query_safe('SELECT pg_current_xact_id()::xid::text'), '<', $next,
 	'transaction numbers have wrapped around');
+
+# As many are running as there can be, most of them prepared.
+foreach (1 .. $max_prepared)
+{
+	begin($writer);
+	generate($writer, $insert);
+	prepare($writer);
+}
+foreach my $session (@sessions)
+{
+	begin($session);
+	$session->query_safe($noise);
+}
+ask($_) foreach values %watch, @sessions;
+end($_, 'COMMIT') foreach @sessions;
+end_prepared($_, @sessions) foreach sort keys %prepared;
 
 seed_random();
 foreach my $round (1 .. $rounds)
