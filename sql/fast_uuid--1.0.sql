@@ -222,7 +222,7 @@ CREATE FUNCTION fast_uuid_sources(
   OUT current boolean, OUT implementation text, OUT reason text, OUT refills bigint, OUT bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_sources'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 8;
 
 COMMENT ON FUNCTION fast_uuid_sources() IS
 'the entropy sources, and what this session has fetched from them';
@@ -243,7 +243,7 @@ CREATE FUNCTION fast_uuid_benchmark(
   OUT ns_per_request double precision, OUT mb_per_second double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_benchmark'
-LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 20;
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 40;
 
 REVOKE ALL ON FUNCTION fast_uuid_benchmark(integer) FROM PUBLIC;
 

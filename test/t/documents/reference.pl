@@ -70,6 +70,19 @@ foreach my $function (@catalog)
 	is($out, $result, "$name: its result") if $properties =~ /IMMUTABLE/;
 }
 
+# What the other pages and the settings say of the sources
+my $security = slurp_file('doc/security.md');
+my $strength = $node->safe_psql('postgres',
+	"SELECT extra_desc FROM pg_settings WHERE name = 'fast_uuid.source'");
+foreach my $source (split /\n/, $node->safe_psql('postgres',
+	q{SELECT name, CASE WHEN cryptographic THEN 'yes' ELSE 'no' END FROM fast_uuid_sources()}))
+{
+	my ($name, $cryptographic) = split /\|/, $source;
+	like($security, qr/^\| `\Q$name\E` \| $cryptographic \|/m, "$name: its row in doc/security.md");
+	like($strength, qr/"\Q$name\E"/, "$name: in the description of fast_uuid.source");
+	like($text, qr/^\| `fast_uuid.source` \|.*`\Q$name\E`/m, "$name: a value of fast_uuid.source");
+}
+
 # The defaults are in force here.
 my @settings = table('setting | default | changed by | meaning');
 @catalog = split /\n/, $node->safe_psql('postgres', q{

@@ -37,9 +37,9 @@ my @calls = ("setval('fast_uuid_upper_bound', 1)", "nextval('fast_uuid_upper_bou
 my $expected   = 'fast_uuid_upper_bound:0:SELECT';
 my $privileges = q{
 SELECT string_agg(format('%s:%s:%s', object, grantee, privilege_type), ',')
-  FROM (SELECT proname, proowner, proacl FROM pg_proc
-         WHERE proname ~ '^fast_uuid_(observe|reset_ordering|benchmark)$'
-            OR proname ~ '^uuidv7_feed_(observe|position_observe|reset)$'
+  FROM (SELECT proname, proowner, proacl FROM pg_proc AS p
+          JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND deptype = 'e'
+         WHERE NOT has_function_privilege('public', p.oid, 'EXECUTE')
         UNION ALL
         SELECT relname, relowner, relacl FROM pg_class WHERE relname = 'fast_uuid_upper_bound')
        AS o (object, owner, acl), aclexplode(acl)

@@ -35,6 +35,7 @@ my @tests = map { s{^test/sql/(.*)\.sql$}{$1}r } glob('test/sql/*.sql');
 local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port);
 command_like([ @make, 'installcheck', 'TAP_TESTS=', "REGRESS=@tests" ],
 	qr/All ${\scalar @tests} tests passed/, 'the SQL tests pass');
+diag(slurp_file("$build/regression.diffs")) if -e "$build/regression.diffs";
 
 my ($code, $out, $err) = $node->psql('postgres', q{
 CREATE EXTENSION fast_uuid;
