@@ -1,0 +1,333 @@
+package fastuuid
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math/rand"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill-sql/v4/pkg/sql"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	ctx  = context.Background()
+	pool *pgxpool.Pool
+)
+
+func TestMain(m *testing.M) {
+	// The rest is in PGHOST and its like. A consumer that waits for another has a connection.
+	config, err := pgxpool.ParseConfig("pool_max_conns=80")
+	if err == nil {
+		pool, err = pgxpool.NewWithConfig(ctx, config)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	os.Exit(m.Run())
+}
+
+type adapters struct {
+	schema  sql.SchemaAdapter
+	offsets sql.OffsetsAdapter
+}
+
+var (
+	bytea  = sql.DefaultPostgreSQLSchema{GeneratePayloadType: func(string) string { return "BYTEA" }}
+	ours   = adapters{Schema{bytea}, Offsets{}}
+	theirs = adapters{bytea, sql.DefaultPostgreSQLOffsetsAdapter{}}
+)
+
+func (a adapters) publisher(t *testing.T, db sql.ContextExecutor) message.Publisher {
+	publisher, err := sql.NewPublisher(db, sql.PublisherConfig{SchemaAdapter: a.schema}, nil)
+	require.NoError(t, err)
+	return publisher
+}
+
+func (a adapters) subscriber(t *testing.T, config sql.SubscriberConfig) *sql.Subscriber {
+	config.SchemaAdapter, config.OffsetsAdapter = a.schema, a.offsets
+	subscriber, err := sql.NewSubscriber(sql.BeginnerFromPgx(pool), config, nil)
+	require.NoError(t, err)
+	return subscriber
+}
+
+func constructor(t *testing.T, group string) (message.Publisher, message.Subscriber) {
+	return ours.publisher(t, sql.BeginnerFromPgx(pool)), ours.subscriber(t, sql.SubscriberConfig{
+		ConsumerGroup: group, PollInterval: time.Millisecond, ResendInterval: 5 * time.Millisecond})
+}
+
+func one(t *testing.T) (message.Publisher, message.Subscriber) { return constructor(t, "test") }
+
+// Watermill's own suite, with what it is told of the default adapters
+func TestPubSub(t *testing.T) {
+	tests.TestPubSub(t, tests.Features{ConsumerGroups: true, ExactlyOnceDelivery: true,
+		GuaranteedOrder: true, Persistent: true}, one, constructor)
+}
+
+// What it skips for adapters that deliver once or share a group
+func TestPubSubSkipped(t *testing.T) {
+	features := tests.Features{Persistent: true, NewSubscriberReceivesOldMessages: true}
+	for name, test := range map[string]func(*testing.T, tests.TestContext, tests.PubSubConstructor){
+		"ContinueAfterSubscribeClose": tests.TestContinueAfterSubscribeClose,
+		"ConcurrentClose":             tests.TestConcurrentClose,
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, tests.TestContext{TestID: tests.NewTestID(), Features: features}, one)
+		})
+	}
+	t.Run("NewSubscriberReceivesOldMessages", func(t *testing.T) {
+		tests.TestNewSubscriberReceivesOldMessages(t,
+			tests.TestContext{TestID: tests.NewTestID(), Features: features},
+			func(t *testing.T) (message.Publisher, message.Subscriber) {
+				return constructor(t, watermill.NewUUID())
+			})
+	})
+}
+
+// list has the UUIDs of what consumers have acknowledged.
+type list struct {
+	sync.Mutex
+	uuids []string
+}
+
+func (l *list) copy() []string {
+	l.Lock()
+	defer l.Unlock()
+	return append([]string{}, l.uuids...)
+}
+
+type consumer struct {
+	*sql.Subscriber
+	*list
+	empty chan struct{} // takes each poll that has found nothing, if somebody waits for it
+	ended chan struct{}
+}
+
+func (c *consumer) HandleError(_ watermill.LoggerAdapter, empty bool, err error) time.Duration {
+	if empty {
+		select {
+		case c.empty <- struct{}{}:
+		default:
+		}
+	} else if err == nil {
+		return 0
+	}
+	return time.Millisecond
+}
+
+// follow starts a consumer; those of one group share the list.
+func (a adapters) follow(t *testing.T, topic string, l *list) *consumer {
+	c := &consumer{list: l, empty: make(chan struct{}), ended: make(chan struct{})}
+	c.Subscriber = a.subscriber(t, sql.SubscriberConfig{BackoffManager: c})
+	require.NoError(t, c.SubscribeInitialize(topic))
+	messages, err := c.Subscribe(ctx, topic)
+	require.NoError(t, err)
+	go func() {
+		defer close(c.ended)
+		for m := range messages {
+			l.Lock()
+			l.uuids = append(l.uuids, m.UUID)
+			l.Unlock()
+			m.Ack()
+		}
+	}()
+	t.Cleanup(c.stop)
+	return c
+}
+
+func (c *consumer) stop() {
+	c.Close()
+	<-c.ended
+}
+
+// found has what was delivered until a poll that began after the call found nothing.
+func (c *consumer) found(t *testing.T) []string {
+	for range 2 { // the first can have begun before
+		select {
+		case <-c.empty:
+		case <-time.After(time.Minute):
+			require.Fail(t, "the consumer does not poll")
+		}
+	}
+	return c.copy()
+}
+
+// expect waits for as many messages, and then for more.
+func (c *consumer) expect(t *testing.T, want ...string) {
+	for deadline := time.Now().Add(time.Minute); len(c.copy()) < len(want); {
+		require.True(t, time.Now().Before(deadline), "%d of %d messages", len(c.copy()), len(want))
+		c.found(t)
+	}
+	require.Equal(t, want, c.found(t))
+}
+
+func publish(t *testing.T, publisher message.Publisher, topic string, uuids ...string) {
+	for _, uuid := range uuids {
+		require.NoError(t, publisher.Publish(topic, message.NewMessage(uuid, nil)))
+	}
+}
+
+func begin(t *testing.T, database string) pgx.Tx {
+	config, err := pgx.ParseConfig("")
+	require.NoError(t, err)
+	if database != "" {
+		config.Database = database
+	}
+	connection, err := pgx.ConnectConfig(ctx, config)
+	require.NoError(t, err)
+	t.Cleanup(func() { connection.Close(ctx) })
+	tx, err := connection.Begin(ctx)
+	require.NoError(t, err)
+	return tx
+}
+
+// A transaction that has written, but not to a feed of this database, holds nothing back.
+func TestForeignTransaction(t *testing.T) {
+	for name, database := range map[string]string{"other table": "", "other database": "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			for _, a := range []adapters{theirs, ours} {
+				topic := watermill.NewShortUUID()
+				c := a.follow(t, topic, &list{})
+				foreign := begin(t, database)
+				_, err := foreign.Exec(ctx, "CREATE TABLE other ()")
+				require.NoError(t, err)
+				publish(t, a.publisher(t, sql.BeginnerFromPgx(pool)), topic, "first", "second")
+				if _, isOurs := a.schema.(Schema); isOurs {
+					c.expect(t, "first", "second")
+				} else {
+					require.Empty(t, c.found(t))
+				}
+				require.NoError(t, foreign.Rollback(ctx))
+			}
+		})
+	}
+}
+
+// One with a position or an id of a feed holds back what comes after it, until it ends.
+func TestLateCommit(t *testing.T) {
+	for name, test := range map[string]struct {
+		write func(t *testing.T, tx pgx.Tx, topic string)
+		end   func(tx pgx.Tx) error
+		then  []string
+	}{
+		"commit": {publishLate, func(tx pgx.Tx) error { return tx.Commit(ctx) },
+			[]string{"late", "after"}},
+		"rollback": {publishLate, func(tx pgx.Tx) error { return tx.Rollback(ctx) },
+			[]string{"after"}},
+		"another feed": {func(t *testing.T, tx pgx.Tx, _ string) {
+			_, err := tx.Exec(ctx, "SELECT uuidv7_feed_id()")
+			require.NoError(t, err)
+		}, func(tx pgx.Tx) error { return tx.Commit(ctx) }, []string{"after"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			topic := watermill.NewShortUUID()
+			c := ours.follow(t, topic, &list{})
+			publisher := ours.publisher(t, sql.BeginnerFromPgx(pool))
+			publish(t, publisher, topic, "before")
+			c.expect(t, "before")
+			tx := begin(t, "")
+			test.write(t, tx, topic)
+
+			publish(t, publisher, topic, "after")
+			require.Equal(t, []string{"before"}, c.found(t))
+			require.NoError(t, test.end(tx))
+			c.expect(t, append([]string{"before"}, test.then...)...)
+		})
+	}
+}
+
+func publishLate(t *testing.T, tx pgx.Tx, topic string) {
+	publish(t, ours.publisher(t, sql.TxFromPgx(tx)), topic, "late")
+}
+
+// writers publish from eight connections until there are enough transactions, a quarter of which is
+// rolled back.
+func (a adapters) writers(t *testing.T, topic string, transactions int) (wait func()) {
+	var group sync.WaitGroup
+	for range 8 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range transactions / 8 {
+				if err := a.write(topic); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	return group.Wait
+}
+
+func (a adapters) write(topic string) error {
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	publisher, err := sql.NewPublisher(sql.TxFromPgx(tx), sql.PublisherConfig{SchemaAdapter: a.schema}, nil)
+	if err != nil {
+		return err
+	}
+	for range 1 + rand.Intn(3) {
+		err := publisher.Publish(topic, message.NewMessage(watermill.NewUUID(), nil))
+		if err != nil {
+			return err
+		}
+	}
+	if rand.Intn(4) == 0 {
+		return nil
+	}
+	return tx.Commit(ctx)
+}
+
+// committed has the UUIDs in the order of the positions.
+func committed(t *testing.T, topic string) []string {
+	rows, err := pool.Query(ctx, fmt.Sprintf(`SELECT uuid FROM "watermill_%s" ORDER BY "offset"`, topic))
+	require.NoError(t, err)
+	uuids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return uuids
+}
+
+// Two consumers of a group, one of which is replaced meanwhile, get what is committed, in the order
+// of the positions, once.
+func TestNoneMissed(t *testing.T) {
+	topic, got := watermill.NewShortUUID(), &list{}
+	first := ours.follow(t, topic, got)
+	second := ours.follow(t, topic, got)
+	wait := ours.writers(t, topic, 800)
+	second.stop()
+	ours.follow(t, topic, got)
+	wait()
+	first.expect(t, committed(t, topic)...)
+}
+
+// The condition is one of the index, which also has the order.
+func TestIndexCondition(t *testing.T) {
+	topic := watermill.NewShortUUID()
+	ours.follow(t, topic, &list{}).stop()
+	_, err := pool.Exec(ctx, fmt.Sprintf(`INSERT INTO "watermill_%s" (uuid)
+		SELECT n FROM generate_series(1, 10000) AS n`, topic))
+	require.NoError(t, err)
+	_, err = pool.Exec(ctx, fmt.Sprintf(`ANALYZE "watermill_%s"`, topic))
+	require.NoError(t, err)
+	query, err := ours.schema.SelectQuery(sql.SelectQueryParams{Topic: topic, OffsetsAdapter: ours.offsets})
+	require.NoError(t, err)
+	rows, err := pool.Query(ctx, "EXPLAIN (COSTS OFF) "+query.Query, query.Args...)
+	require.NoError(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	plan := fmt.Sprint(lines)
+	require.Regexp(t, `Index Cond: \(\("offset" > \S+\) AND \("offset" < uuidv7_feed_position_watermark`, plan)
+	require.NotRegexp(t, "Sort|Filter", plan)
+}
