@@ -6,6 +6,7 @@ import (
 	"log"
 	"math/rand"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 var (
 	ctx  = context.Background()
 	pool *pgxpool.Pool
+	db   sql.Beginner
 )
 
 func TestMain(m *testing.M) {
@@ -33,6 +35,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		log.Fatal(err)
 	}
+	db = sql.BeginnerFromPgx(pool)
 	os.Exit(m.Run())
 }
 
@@ -55,13 +58,13 @@ func (a adapters) publisher(t *testing.T, db sql.ContextExecutor) message.Publis
 
 func (a adapters) subscriber(t *testing.T, config sql.SubscriberConfig) *sql.Subscriber {
 	config.SchemaAdapter, config.OffsetsAdapter = a.schema, a.offsets
-	subscriber, err := sql.NewSubscriber(sql.BeginnerFromPgx(pool), config, nil)
+	subscriber, err := sql.NewSubscriber(db, config, nil)
 	require.NoError(t, err)
 	return subscriber
 }
 
 func constructor(t *testing.T, group string) (message.Publisher, message.Subscriber) {
-	return ours.publisher(t, sql.BeginnerFromPgx(pool)), ours.subscriber(t, sql.SubscriberConfig{
+	return ours.publisher(t, db), ours.subscriber(t, sql.SubscriberConfig{
 		ConsumerGroup: group, PollInterval: time.Millisecond, ResendInterval: 5 * time.Millisecond})
 }
 
@@ -161,12 +164,14 @@ func (c *consumer) found(t *testing.T) []string {
 	return c.copy()
 }
 
-// expect waits for as many messages, and then for more.
+func (c *consumer) atLeast(t *testing.T, n int) {
+	enough := func() bool { return len(c.copy()) >= n }
+	require.Eventually(t, enough, time.Minute, time.Millisecond, "%d messages", n)
+}
+
+// expect waits for these, and for more.
 func (c *consumer) expect(t *testing.T, want ...string) {
-	for deadline := time.Now().Add(time.Minute); len(c.copy()) < len(want); {
-		require.True(t, time.Now().Before(deadline), "%d of %d messages", len(c.copy()), len(want))
-		c.found(t)
-	}
+	c.atLeast(t, len(want))
 	require.Equal(t, want, c.found(t))
 }
 
@@ -200,7 +205,7 @@ func TestForeignTransaction(t *testing.T) {
 				foreign := begin(t, database)
 				_, err := foreign.Exec(ctx, "CREATE TABLE other ()")
 				require.NoError(t, err)
-				publish(t, a.publisher(t, sql.BeginnerFromPgx(pool)), topic, "first", "second")
+				publish(t, a.publisher(t, db), topic, "first", "second")
 				if _, isOurs := a.schema.(Schema); isOurs {
 					c.expect(t, "first", "second")
 				} else {
@@ -231,7 +236,7 @@ func TestLateCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			topic := watermill.NewShortUUID()
 			c := ours.follow(t, topic, &list{})
-			publisher := ours.publisher(t, sql.BeginnerFromPgx(pool))
+			publisher := ours.publisher(t, db)
 			publish(t, publisher, topic, "before")
 			c.expect(t, "before")
 			tx := begin(t, "")
@@ -249,15 +254,15 @@ func publishLate(t *testing.T, tx pgx.Tx, topic string) {
 	publish(t, ours.publisher(t, sql.TxFromPgx(tx)), topic, "late")
 }
 
-// writers publish from eight connections until there are enough transactions, a quarter of which is
-// rolled back.
-func (a adapters) writers(t *testing.T, topic string, transactions int) (wait func()) {
+// writers publish in transactions, of which they roll a quarter back, until they are stopped.
+func (a adapters) writers(t *testing.T, topic string) (stop func()) {
+	writing, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	for range 8 {
+	for range 4 {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			for range transactions / 8 {
+			for writing.Err() == nil {
 				if err := a.write(topic); err != nil {
 					t.Error(err)
 					return
@@ -265,7 +270,12 @@ func (a adapters) writers(t *testing.T, topic string, transactions int) (wait fu
 			}
 		}()
 	}
-	return group.Wait
+	stop = func() {
+		cancel()
+		group.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 func (a adapters) write(topic string) error {
@@ -274,7 +284,8 @@ func (a adapters) write(topic string) error {
 		return err
 	}
 	defer tx.Rollback(ctx)
-	publisher, err := sql.NewPublisher(sql.TxFromPgx(tx), sql.PublisherConfig{SchemaAdapter: a.schema}, nil)
+	config := sql.PublisherConfig{SchemaAdapter: a.schema}
+	publisher, err := sql.NewPublisher(sql.TxFromPgx(tx), config, nil)
 	if err != nil {
 		return err
 	}
@@ -292,42 +303,62 @@ func (a adapters) write(topic string) error {
 
 // committed has the UUIDs in the order of the positions.
 func committed(t *testing.T, topic string) []string {
-	rows, err := pool.Query(ctx, fmt.Sprintf(`SELECT uuid FROM "watermill_%s" ORDER BY "offset"`, topic))
+	table := bytea.MessagesTable(topic)
+	rows, err := pool.Query(ctx, `SELECT uuid FROM `+table+` ORDER BY "offset"`)
 	require.NoError(t, err)
 	uuids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	return uuids
 }
 
-// Two consumers of a group, one of which is replaced meanwhile, get what is committed, in the order
-// of the positions, once.
+// Of what is committed, consumers of a group get each message, in the order of the positions. Twice
+// comes at most the message that a subscriber was at when it was closed: Watermill can take it for
+// not acknowledged.
 func TestNoneMissed(t *testing.T) {
 	topic, got := watermill.NewShortUUID(), &list{}
 	first := ours.follow(t, topic, got)
 	second := ours.follow(t, topic, got)
-	wait := ours.writers(t, topic, 800)
+	stop := ours.writers(t, topic)
+	first.atLeast(t, 500)
 	second.stop()
-	ours.follow(t, topic, got)
-	wait()
-	first.expect(t, committed(t, topic)...)
+	third := ours.follow(t, topic, got)
+	first.atLeast(t, 1000)
+	first.stop()
+	third.atLeast(t, 1500)
+	stop()
+
+	want := committed(t, topic)
+	third.atLeast(t, len(want))
+	delivered := third.found(t)
+	require.LessOrEqual(t, len(delivered), len(want)+2)
+	delivered = slices.Compact(delivered)
+	i := 0
+	for i < len(want) && i < len(delivered) && want[i] == delivered[i] {
+		i++
+	}
+	require.Equal(t, want[i:], delivered[i:], "after %d", i)
 }
 
 // The condition is one of the index, which also has the order.
 func TestIndexCondition(t *testing.T) {
 	topic := watermill.NewShortUUID()
 	ours.follow(t, topic, &list{}).stop()
-	_, err := pool.Exec(ctx, fmt.Sprintf(`INSERT INTO "watermill_%s" (uuid)
-		SELECT n FROM generate_series(1, 10000) AS n`, topic))
-	require.NoError(t, err)
-	_, err = pool.Exec(ctx, fmt.Sprintf(`ANALYZE "watermill_%s"`, topic))
-	require.NoError(t, err)
-	query, err := ours.schema.SelectQuery(sql.SelectQueryParams{Topic: topic, OffsetsAdapter: ours.offsets})
+	table := bytea.MessagesTable(topic)
+	for _, query := range []string{
+		`INSERT INTO ` + table + ` (uuid) SELECT n FROM generate_series(1, 10000) AS n`,
+		`ANALYZE ` + table,
+	} {
+		_, err := pool.Exec(ctx, query)
+		require.NoError(t, err)
+	}
+	query, err := ours.schema.SelectQuery(
+		sql.SelectQueryParams{Topic: topic, OffsetsAdapter: ours.offsets})
 	require.NoError(t, err)
 	rows, err := pool.Query(ctx, "EXPLAIN (COSTS OFF) "+query.Query, query.Args...)
 	require.NoError(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	plan := fmt.Sprint(lines)
-	require.Regexp(t, `Index Cond: \(\("offset" > \S+\) AND \("offset" < uuidv7_feed_position_watermark`, plan)
+	require.Regexp(t, `Index Cond: \(\("offset" > .*\) AND \("offset" < uuidv7_feed_`, plan)
 	require.NotRegexp(t, "Sort|Filter", plan)
 }
