@@ -38,17 +38,40 @@ func migrate(t *testing.T, step int) {
 	}
 }
 
-// The steps beside writers, first of the default adapters, then of both, of ours, and back.
-func TestMigration(t *testing.T) {
-	const topic = "orders"
+const topic = "orders"
+
+// followOld makes the tables anew, as the default adapters have them.
+func followOld(t *testing.T, l *list) *consumer {
 	_, err := pool.Exec(ctx, "DROP TABLE IF EXISTS watermill_orders, watermill_offsets_orders")
 	require.NoError(t, err)
-	before, during, after := &list{}, &list{}, &list{}
+	return theirs.follow(t, topic, l)
+}
 
-	old := theirs.follow(t, topic, before)
+// A message that was delivered before one with an earlier position comes again, after that one.
+func TestMigrationLateCommit(t *testing.T) {
+	old := followOld(t, &list{})
+	publish(t, theirs.publisher(t, db), topic, "first")
+	migrate(t, 1)
+	early, late := begin(t, ""), begin(t, "")
+	_, err := early.Exec(ctx, "SELECT pg_current_xact_id()")
+	require.NoError(t, err)
+	publish(t, theirs.publisher(t, sql.TxFromPgx(late)), topic, "late")
+	publish(t, theirs.publisher(t, sql.TxFromPgx(early)), topic, "early")
+	require.NoError(t, early.Commit(ctx))
+	old.expect(t, "first", "early")
+	migrate(t, 2)
+	old.stop()
+	require.NoError(t, late.Commit(ctx))
+	ours.follow(t, topic, &list{}).expect(t, "late", "early")
+}
+
+// The steps beside writers, first of the default adapters, then of both, of ours, and back.
+func TestMigration(t *testing.T) {
+	before, during, after := &list{}, &list{}, &list{}
+	old := followOld(t, before)
 	publish(t, theirs.publisher(t, db), topic, "a", "b", "c")
 	old.expect(t, "a", "b", "c")
-	_, err = ours.subscriber(t, sql.SubscriberConfig{}).Subscribe(ctx, topic)
+	_, err := ours.subscriber(t, sql.SubscriberConfig{}).Subscribe(ctx, topic)
 	require.ErrorContains(t, err, "last_processed_transaction_id")
 	err = ours.publisher(t, db).Publish(topic, message.NewMessage("d", nil))
 	require.ErrorContains(t, err, "transaction_id")
