@@ -1,0 +1,18 @@
+-- Puts message-db back as it installs itself, beside writers and readers.  psql, as a superuser.
+-- If it fails, run it again.
+\ir common.sql
+
+-- First the lock, because readers will depend on it.
+SELECT pg_temp.edit('message_store.acquire_lock', back => true) \g /dev/null
+CALL pg_temp.wait();
+
+BEGIN;
+SET LOCAL lock_timeout = '2 s';
+LOCK TABLE message_store.messages;
+-- The sequence goes on above all positions, also those of messages that have been deleted.
+SELECT setval('message_store.messages_global_position_seq', uuidv7_feed_position()) \g /dev/null
+ALTER TABLE message_store.messages ALTER global_position
+  SET DEFAULT nextval('message_store.messages_global_position_seq');
+DROP TRIGGER IF EXISTS zz_guard ON message_store.messages;
+SELECT pg_temp.edit('message_store.get_category_messages', back => true) \g /dev/null
+COMMIT;

@@ -1,0 +1,57 @@
+-- For fast_uuid.sql and back.sql.  Changes nothing yet.
+\set ON_ERROR_STOP on
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fast_uuid;
+SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'fast_uuid' \gset
+SET search_path = :schema;
+
+-- The functions that have to do with the lock, the MD5 of their source, and what is edited there.
+-- The category's lock is shared, so that its writers wait only for one that still has it
+-- exclusively, as message-db takes it.  No category has a "-" in its name, so a stream's key
+-- differs from the keys of all categories.
+CREATE TEMP TABLE edit (function, md5, theirs, ours) AS VALUES
+  ('message_store.write_message'::regproc, '7beb82b443d965a6456823a9bebb979d', '', ''),
+  ('message_store.acquire_lock', '94f59986417934a6e8f64c585ab397ef',
+   'pg_advisory_xact_lock(_category_name_hash);',
+   'pg_advisory_xact_lock_shared(_category_name_hash),
+    pg_advisory_xact_lock(hash_64(acquire_lock.stream_name || ''-''));'),
+  ('message_store.get_category_messages', '901c4c43c7121507f9b30f3d8e0422e7',
+   'global_position >= $2''',
+   'global_position >= $2 AND
+      global_position < ' || :'schema' || '.uuidv7_feed_position_watermark()''');
+
+DO $$
+DECLARE
+  others text := string_agg(function::text, ', ') FROM edit JOIN pg_proc ON pg_proc.oid = function
+                  WHERE md5(replace(prosrc, ours, theirs)) <> md5;
+BEGIN
+  IF others IS NOT NULL THEN
+    RAISE 'not as message-db 1.2.3 to 1.3.1 installs it: %', others
+      USING HINT = 'Nothing was changed. Another version needs a script of its own.';
+  END IF;
+END $$;
+
+-- Also where it is edited already
+CREATE FUNCTION pg_temp.edit(which regproc, back boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  source text := replace(pg_get_functiondef(function), ours, theirs) FROM edit WHERE function = which;
+BEGIN
+  IF NOT back THEN
+    source := replace(source, theirs, ours) FROM edit WHERE function = which;
+  END IF;
+  EXECUTE source;
+END $$;
+
+-- Until everything has ended that can still be in the earlier version of a function
+CREATE PROCEDURE pg_temp.wait() LANGUAGE plpgsql AS $$
+DECLARE
+  began timestamptz := clock_timestamp();
+BEGIN
+  WHILE EXISTS (SELECT FROM pg_stat_activity
+                 WHERE datname = current_database() AND backend_type = 'client backend'
+                   AND xact_start <= began AND pid <> pg_backend_pid())
+  LOOP
+    PERFORM pg_sleep(0.1), pg_stat_clear_snapshot();
+  END LOOP;
+END $$;
