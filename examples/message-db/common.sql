@@ -13,12 +13,12 @@ CREATE TEMP TABLE edit (function, md5, theirs, ours) AS VALUES
   ('message_store.write_message'::regproc, '7beb82b443d965a6456823a9bebb979d', '', ''),
   ('message_store.acquire_lock', '94f59986417934a6e8f64c585ab397ef',
    'pg_advisory_xact_lock(_category_name_hash);',
-   'pg_advisory_xact_lock_shared(_category_name_hash),
-    pg_advisory_xact_lock(hash_64(acquire_lock.stream_name || ''-''));'),
+   'pg_advisory_xact_lock_shared(_category_name_hash), '
+   || 'pg_advisory_xact_lock(hash_64(acquire_lock.stream_name || ''-''));'),
   ('message_store.get_category_messages', '901c4c43c7121507f9b30f3d8e0422e7',
    'global_position >= $2''',
-   'global_position >= $2 AND
-      global_position < ' || :'schema' || '.uuidv7_feed_position_watermark()''');
+   'global_position >= $2 AND global_position < '
+   || :'schema' || '.uuidv7_feed_position_watermark()''');
 
 DO $$
 DECLARE
