@@ -90,7 +90,7 @@ def writer(load):
                 streams = [f"{random.choice(CATEGORIES)}-{random.randrange(5)}"
                            for _ in range(random.randint(1, 3))]
                 messages = [write(connection, stream) for stream in sorted(streams)]
-                time.sleep(random.choice([0, 0, 0.01]) * random.random())
+                time.sleep(random.choice([0, 0, 0.1]) * random.random())
                 if random.random() < 0.1:
                     connection.rollback()
                 else:
