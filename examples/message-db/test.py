@@ -16,6 +16,8 @@ STORE = """SELECT pg_get_functiondef(oid) FROM pg_proc
            UNION ALL SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef
             WHERE adrelid = 'message_store.messages'::regclass
            UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger ORDER BY 1"""
+DEFAULT = """SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef
+              WHERE adrelid = 'messages'::regclass AND adnum = 1"""
 CATEGORY = "SELECT id, global_position FROM get_category_messages(%(category)s, %(position)s, 100)"
 # What a reader of all categories has to ask for, since message-db has no function for it
 EVERYTHING = """SELECT id::text, global_position FROM messages
@@ -35,7 +37,7 @@ def query(sql, **values):
 
 def superuser(sql):
     with psycopg.connect() as connection:
-        connection.execute(sql)
+        return connection.execute(sql).rowcount
 
 
 def write(connection, stream, expected=None):
@@ -65,6 +67,22 @@ def psql(script):
             return said
 
 
+def psql_waits(script):
+    """For a transaction that began before, but not with the table locked"""
+    with ThreadPoolExecutor() as threads, connect() as before:
+        shipped = before.execute(DEFAULT).fetchone()
+        running = threads.submit(psql, script)
+        until(lambda: running.done() or superuser(
+            """SELECT FROM pg_stat_activity
+                WHERE query LIKE 'CALL pg_temp.wait%' AND state = 'active'"""))
+        with connect() as writer:
+            write(writer, "account-1")
+            writer.rollback()
+        assert query(DEFAULT) == [shipped] and not running.done()
+        before.commit()
+        return running.result()
+
+
 def another_version():
     shipped = query(STORE)
     (theirs,), = query("SELECT pg_get_functiondef('acquire_lock'::regproc)")
@@ -87,7 +105,7 @@ def writer(load):
     with connect() as connection:
         while not load.over:
             try:
-                streams = [f"{random.choice(CATEGORIES)}-{random.randrange(5)}"
+                streams = [f"{random.choice(CATEGORIES)}-{random.randrange(50)}"
                            for _ in range(random.randint(1, 3))]
                 messages = [write(connection, stream) for stream in sorted(streams)]
                 time.sleep(random.choice([0, 0, 0.1]) * random.random())
@@ -128,10 +146,10 @@ def beside_writers_and_readers():
                 until(lambda: load.commits >= enough or any(w.done() for w in writers))
 
             go_on()
-            assert psql("fast_uuid.sql") == ""
+            assert psql_waits("fast_uuid.sql") == ""
             ours = query(STORE)
             go_on()
-            assert psql("back.sql") == ""
+            assert psql_waits("back.sql") == ""
             assert query(STORE) == shipped != ours
             go_on()
             assert psql("fast_uuid.sql") == "" == psql("fast_uuid.sql")    # as often as one likes
