@@ -1,5 +1,6 @@
 -- Puts message-db back as it installs itself, beside writers and readers.  psql, as a superuser.
 -- If it fails, run it again.
+\set ON_ERROR_STOP on
 \ir common.sql
 
 -- First the lock, because readers will depend on it.

@@ -1,5 +1,4 @@
 -- For fast_uuid.sql and back.sql.  Changes nothing yet.
-\set ON_ERROR_STOP on
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fast_uuid;
 SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'fast_uuid' \gset
@@ -35,12 +34,12 @@ END $$;
 CREATE FUNCTION pg_temp.edit(which regproc, back boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  source text := replace(pg_get_functiondef(function), ours, theirs) FROM edit WHERE function = which;
+  e edit;
+  source text;
 BEGIN
-  IF NOT back THEN
-    source := replace(source, theirs, ours) FROM edit WHERE function = which;
-  END IF;
-  EXECUTE source;
+  SELECT * INTO STRICT e FROM edit WHERE function = which;
+  source := replace(pg_get_functiondef(which), e.ours, e.theirs);
+  EXECUTE CASE WHEN back THEN source ELSE replace(source, e.theirs, e.ours) END;
 END $$;
 
 -- Until everything has ended that can still be in the earlier version of a function

@@ -1,5 +1,6 @@
 -- Puts message-db on positions of fast_uuid, beside writers and readers.  psql, as a superuser.
 -- If it fails, run it again.
+\set ON_ERROR_STOP on
 \ir common.sql
 
 -- First the readers, for which this makes no difference yet: all numbers are below the watermark.

@@ -1,4 +1,5 @@
 """message-db as shipped, on fast_uuid, back, and on fast_uuid again, beside writers and readers."""
+import os
 import random
 import subprocess
 import threading
@@ -249,6 +250,9 @@ def opposite_order():
         ("transfer-1", 2), ("transfer-2", 2)]
 
 
+os.environ |= {"DATABASE_NAME": os.environ["PGDATABASE"], "CREATE_DATABASE": "off"}
+subprocess.run(["bash", "node_modules/@eventide/message-db/database/install.sh"], check=True,
+               stdout=subprocess.DEVNULL)
 for test in (another_version, beside_writers_and_readers, a_late_commit, expected_version,
              opposite_order):
     test()
