@@ -1,0 +1,71 @@
+# Delivers the rows of a table in the order of their positions, each at least once.
+
+import json
+import logging
+import os
+import signal
+import time
+import urllib.request
+
+import psycopg
+
+TABLE, GROUP, BATCH = "event", "mail", 100
+stopping = False
+
+
+def deliver(rows):
+    """Replace this. If it raises an error, the same rows come again."""
+    # As strings, because many receivers take JSON's numbers as floating point.
+    body = [{"position": str(position), "payload": payload} for position, payload in rows]
+    request = urllib.request.Request(
+        os.environ["RECEIVER"], json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    urllib.request.urlopen(request, timeout=30).close()
+
+
+def next_batch(connection):
+    """Delivers the rows after the group's position, and returns how many there were."""
+    with connection.transaction():
+        # Another consumer of the group waits here until this one has committed.
+        (read_up_to,) = connection.execute(
+            "SELECT read_up_to FROM event_reader WHERE name = %s FOR UPDATE", [GROUP]
+        ).fetchone()
+        rows = connection.execute(
+            f"SELECT position, payload FROM {TABLE} WHERE position > %s"
+            " AND position < uuidv7_feed_position_watermark() ORDER BY position LIMIT %s",
+            [read_up_to, BATCH],
+        ).fetchall()
+        if rows:
+            deliver(rows)
+            connection.execute(
+                "UPDATE event_reader SET read_up_to = %s WHERE name = %s", [rows[-1][0], GROUP]
+            )
+        return len(rows)
+
+
+def consume():
+    with psycopg.connect(autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO event_reader VALUES (%s, 0) ON CONFLICT DO NOTHING", [GROUP]
+        )
+        seen = 0
+        while not stopping:
+            if not next_batch(connection):
+                # By itself, and for a second at most, so that SIGTERM need not end it
+                (seen,) = connection.execute(
+                    "SELECT uuidv7_feed_wait(%s, '1 s')", [seen]
+                ).fetchone()
+
+
+def stop(*_):
+    global stopping
+    stopping = True
+
+
+signal.signal(signal.SIGTERM, stop)
+while not stopping:
+    try:
+        consume()
+    except Exception:  # of the connection or the delivery: nothing was stored
+        logging.exception("The batch is tried again, on a new connection")
+        time.sleep(1)
