@@ -77,11 +77,10 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         with changed:
             batch = Batch(number, rows)
             arrive(batch)
-            nth = sum(batch.consumer == number for batch in batches)
-            what, delay = plans.get(number, {}).get(nth, ("accept", 0))
+            changed.notify_all()
+            what, delay = plans[number].get(count(number), ("accept", 0))
             if what == "kill before the answer":
                 kill(number)
-                changed.notify_all()
                 return
             if what == "terminate":
                 consumers[number].terminate()
@@ -92,7 +91,6 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             if what == "kill after the answer":
                 time.sleep(delay)  # to hit any step after the delivery
                 kill(number)
-            changed.notify_all()
 
     def log_message(self, *_):
         pass
@@ -194,8 +192,8 @@ def write(number):
 
 def kill_some(times):
     whats = ["kill before the answer", "kill after the answer", "kill once stored"]
-    for time_ in range(times):
-        what, nth = whats[time_ % 3], draw.randint(1, 3)
+    for i in range(times):
+        what, nth = whats[i % 3], draw.randint(1, 3)
         number = start({nth: (what, draw.uniform(0, 0.003))})
         if what == "kill once stored":
             wait_until(lambda: count(number) >= nth, "a batch")
@@ -260,7 +258,8 @@ def run():
     wait_for_more(first, 5)
     kill(first)
     wait_for_more(second, 5)
-    plans[second][count(second) + 3] = ("terminate", 0)
+    with changed:
+        plans[second][count(second) + 1] = ("terminate", 0)
     check_ended(second)
 
     kill_some(KILLS - KILLS // 2)
