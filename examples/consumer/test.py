@@ -84,6 +84,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
                 return
             if what == "terminate":
                 consumers[number].terminate()
+                time.sleep(0.1)  # to be most likely noticed before the answer
             batch.accepted = what != "refuse"
             self.send_response(200 if batch.accepted else 503)
             self.send_header("Content-Length", "0")
