@@ -93,7 +93,7 @@ func consume(stopping context.Context) error {
 	for err == nil && stopping.Err() == nil {
 		delivered, err = nextBatch(ctx, conn)
 		if err == nil && delivered == 0 {
-			// By itself, and for a second at most, so that SIGTERM need not end it
+			// Outside of a transaction; for a second at most, because SIGTERM does not end it
 			err = conn.QueryRow(ctx, "SELECT uuidv7_feed_wait($1, '1 s')", seen).Scan(&seen)
 		}
 	}

@@ -55,7 +55,7 @@ async function consume() {
     let seen = 0;
     while (!stopping) {
       if ((await nextBatch(client)) === 0) {
-        // By itself, and for a second at most, so that SIGTERM need not end it
+        // Outside of a transaction; for a second at most, because SIGTERM does not end it
         const waited = await client.query("SELECT uuidv7_feed_wait($1, '1 s') AS seen", [seen]);
         seen = waited.rows[0].seen;
       }

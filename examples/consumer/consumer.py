@@ -51,7 +51,7 @@ def consume():
         seen = 0
         while not stopping:
             if not next_batch(connection):
-                # By itself, and for a second at most, so that SIGTERM need not end it
+                # Outside of a transaction; for a second at most, because SIGTERM does not end it
                 (seen,) = connection.execute(
                     "SELECT uuidv7_feed_wait(%s, '1 s')", [seen]
                 ).fetchone()
