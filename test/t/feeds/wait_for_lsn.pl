@@ -153,7 +153,7 @@ run_in($writer, $insert);
 %after = take_both($writer);
 $primary->stop('immediate');
 $heir->promote;
-run_in(connect_to($heir, 'others'), q{SELECT pg_logical_emit_message(false, '', repeat('x', 99999))});
+$heir->safe_psql('postgres', q{SELECT pg_logical_emit_message(false, '', repeat('x', 99999))});
 ($late, $first, $second) = two_rows($heir);
 is(run_with($reader, "$wait $read" =~ s/AND :timeline_id = \(.*?\)//sr, $position, %after),
 	"success\n$second", 'the LSN of another timeline: a row is missed');
