@@ -178,7 +178,8 @@ ask($_) foreach $watch, $reader, $early;
 cmp_ok($watch->query_safe('SELECT pg_current_xact_id()::xid::text'), '<', $next,
 	'transaction numbers have wrapped around');
 
-# As many are running as there can be, most of them prepared.
+# As many are running as there can be, most of them prepared; and snapshots list them, as a
+# later one has ended.
 foreach (1 .. $max_prepared)
 {
 	begin($writer);
@@ -190,6 +191,7 @@ foreach my $session (@sessions)
 	begin($session);
 	$session->query_safe($noise);
 }
+$watch->query_safe($noise);
 ask($_) foreach values %watch, @sessions;
 end($_, 'COMMIT') foreach @sessions;
 end_prepared($_, @sessions) foreach sort keys %prepared;
