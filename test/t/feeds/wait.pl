@@ -30,6 +30,14 @@ CREATE TABLE noise (n int);
 ${\ guard('followed')}});
 }
 
+# The other one shares its group with others, as all from the sixteenth on do.
+$node->safe_psql('postgres', 'SELECT uuidv7_feed_wait(0)');
+foreach my $number (1 .. 17)
+{
+	$node->safe_psql('postgres', "CREATE DATABASE shares_$number TEMPLATE another");
+	$node->safe_psql("shares_$number", 'SELECT uuidv7_feed_wait(0)');
+}
+
 my ($reader, $second, $writer, $other) = map { connect_to($node, $_) } 1 .. 4;
 my $insert = 'INSERT INTO followed DEFAULT VALUES';
 my $is_17 = $node->pg_version >= 17;
