@@ -1,5 +1,5 @@
 # Random statements in sessions of two databases, one after the other: transactions with and
-# without feed ids, at two isolation levels, with savepoints, prepared and not, while
+# without feed ids, at two isolation levels, with savepoints and cursors, prepared and not, while
 # transaction numbers wrap around.
 #
 # Below each watermark that a statement was given are only rows that the statement saw, as
@@ -93,25 +93,48 @@ sub end
 	my ($session, $sql) = @_;
 	$session->query_safe($sql);
 	delete $first{ $session->{database} }{ $session->{pid} };
-	delete @$session{qw(open asked)};
+	delete @$session{qw(open asked cursor)};
 	return;
 }
 
 # The watermark, how many rows are below it, and how many from there on, up to the first
 # that holds it back.
-sub ask
+sub question
 {
 	my ($session) = @_;
-	my $database = $session->{database};
-	my ($first) = sort { $a <=> $b } values %{ $first{$database} }, 9223372036854775807;
-	my ($bound, $below, $above) = split / /, $session->query_safe(qq{
+	my ($first) = sort { $a <=> $b } values %{ $first{ $session->{database} } }, 9223372036854775807;
+	return qq{
 SELECT concat_ws(' ', bound,
 		(SELECT count(*) FROM item WHERE position < bound),
 		(SELECT count(*) FROM item WHERE position >= bound AND position < $first))
-  FROM uuidv7_feed_position_watermark() AS bound});
-	push @given, { database => $database, bound => $bound, below => $below };
+  FROM uuidv7_feed_position_watermark() AS bound};
+}
+
+sub ask
+{
+	my ($session, $sql) = @_;
+	my ($bound, $below, $above) = split / /, $session->query_safe($sql // question($session));
+	push @given, { database => $session->{database}, bound => $bound, below => $below };
 	push @wrong, "$above rows were not given" if $above && !$session->{asked};
 	$session->{asked} = $session->{open};
+	return;
+}
+
+# A cursor has the snapshot of when it was declared, whatever the transaction has asked since.
+sub use_cursor
+{
+	my ($session) = @_;
+	if (!$session->{cursor})
+	{
+		$session->query_safe('DECLARE asks CURSOR FOR' . question($session));
+		$session->{cursor} = 1;
+		return;
+	}
+	ask($session) if rand() < 0.5;
+	$session->{asked} = 1;
+	ask($session, 'FETCH asks');
+	$session->query_safe('CLOSE asks');
+	delete $session->{cursor};
 	return;
 }
 
@@ -145,7 +168,8 @@ my %within = (
 	insert => sub { generate($_[0], $insert) },
 	id => sub { generate($_[0], 'SELECT uuidv7_fast_ns(uuidv7_feed_id())') },
 	noise => sub { $_[0]->query_safe($noise) },
-	ask => \&ask,
+	ask => sub { ask($_[0]) },
+	cursor => \&use_cursor,
 	savepoint => sub {
 		generate($_[0], "SAVEPOINT a; $insert");
 		$_[0]->query_safe(rand() < 0.5 ? 'RELEASE a' : 'ROLLBACK TO a');
@@ -155,9 +179,13 @@ my %within = (
 my %alone = (
 	insert => $within{insert},
 	noise => $within{noise},
-	ask => \&ask,
+	ask => sub { ask($_[0]) },
 	begin => \&begin,
 	begin_with_snapshot => sub { begin($_[0], $with_snapshot) },
+	begin_with_cursor => sub {
+		begin($_[0]);
+		use_cursor($_[0]);
+	},
 	prepared => sub {
 		my @names = sort keys %prepared;
 		end_prepared($names[ rand @names ], @sessions) if @names;
@@ -199,13 +227,14 @@ end_prepared($_, @sessions) foreach sort keys %prepared;
 seed_random();
 foreach my $round (1 .. $rounds)
 {
-	# Some of the sessions, and some of what they can do.
-	my ($sessions, $watched) = (2 + int(9 * rand()**2), rand);
+	# Some of the sessions, often of one database, and some of what they can do.
+	my @chosen = grep { $_->{database} eq 'here' || $round % 2 } @sessions;
+	my ($sessions, $watched) = (2 + int((@chosen - 1) * rand()**2), rand);
 	my @within = ('ask', 'end', grep { rand() < 0.5 } sort keys %within);
 	my @alone = ('ask', 'begin', grep { rand() < 0.5 } sort keys %alone);
 	foreach (1 .. $steps)
 	{
-		my $session = $sessions[ rand $sessions ];
+		my $session = $chosen[ rand $sessions ];
 		my ($inside, $outside) = ($within[ rand @within ], $alone[ rand @alone ]);
 		$session->{open} ? $within{$inside}->($session) : $alone{$outside}->($session);
 		ask($watch{ $databases[ rand 2 ] }) if rand() < $watched;

@@ -77,6 +77,18 @@ $writer->query_safe('COMMIT');
 cmp_ok($reader->query_safe($watermark), 'le', $id, '... which does not serve here');
 $reader->query_safe('COMMIT');
 
+# Of a cursor, after its transaction has been given a later one: the same transactions have
+# numbers for both, but fewer of them are running.
+$writer->query_safe('BEGIN');
+$id = $writer->query_safe($insert);
+$other->query_safe($take_number);
+$reader->query_safe('BEGIN');
+$reader->query_safe("DECLARE asks CURSOR FOR $watermark");
+$writer->query_safe('COMMIT');
+cmp_ok($reader->query_safe($watermark), 'gt', $id, 'a later statement is given a later one');
+cmp_ok($reader->query_safe('FETCH asks'), 'le', $id, '... a cursor is not');
+$reader->query_safe('COMMIT');
+
 # Others ask for hundreds, for the 100 ms that the documents name; each is overtaken by a
 # commit, so that what the statement computes by itself is not right for it.
 my $ask_often = q{DO $$
