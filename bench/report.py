@@ -22,22 +22,24 @@ def figure(value):
 
 @dataclass
 class Column:
-    """Medians: of one parameter and one metric, in a unit, or compared with a case."""
+    """Medians: of one parameter and one metric, in a unit, or compared with another."""
 
     head: str
     metric: str
     parameter: str = ''
     unit: float = 1
     quartiles: bool = False
-    base: str = ''
+    base: str = ''          # a case
+    over: str = ''          # or a parameter
     compare: callable = operator.truediv
 
     def cell(self, summary, experiment, case):
         row = summary.get(experiment, case, self.parameter, self.metric)
         if not row:
             return ''
-        if self.base:
-            base = summary.get(experiment, self.base, self.parameter, self.metric)
+        if self.base or self.over:
+            base = summary.get(experiment, self.base or case, self.over or self.parameter,
+                               self.metric)
             return figure(self.compare(row['median'], base['median'])) if base else ''
         text = figure(row['median'] / self.unit)
         if self.quartiles:
@@ -114,6 +116,40 @@ SECTIONS = {
         ' sends with its row, or calls `uuidv7_feed_wait()`. Latency: from the insertion of a'
         ' row to the statement that delivers it. `synchronous_commit = off`, unless it is'
         ' named.', 'reader'),
+    'appends': Section(
+        'Event stores: appends',
+        'Stores as shipped, and on positions of a feed, as `examples/` puts them there. Every'
+        ' load begins with an empty store in a new database, with the indexes that belong to it,'
+        ' and has no reader. Writers append one message per transaction, each to a stream of its'
+        ' own, all to one category or topic. The program is the same either way: in Python with'
+        ' a process per writer for eventsourcing and, with psycopg, for message-db; in Go for'
+        ' Watermill. `synchronous_commit = off`; with it on, locks that are held until the commit'
+        ' would also wait for the disk. The pause of 2 ms before the commit, as of a client'
+        ' elsewhere, is made by a deferred trigger. p99: of all but the first append of a writer,'
+        ' which connects.',
+        'store', [
+            *(Column(f'per second, {kind} (quartiles)', 'per second', kind, quartiles=True)
+              for kind in ('as shipped', 'on fast_uuid')),
+            Column('times as shipped', 'per second', 'on fast_uuid', over='as shipped'),
+            *(Column(f'p99, {kind}, ms', 'p99, ms', kind)
+              for kind in ('as shipped', 'on fast_uuid')),
+            Column('times as shipped', 'p99, ms', 'on fast_uuid', over='as shipped')]),
+    'lost': Section(
+        'Event stores: what readers get',
+        'Eight writers, whose transactions end after a random delay of up to 10 ms, one in ten'
+        ' with a rollback, and a reader, which goes on until it finds nothing after they have'
+        ' ended. Inverted: delivered after a message whose append began when this one had been'
+        ' committed. Functions: with `POSTGRES_ENABLE_DB_FUNCTIONS=y`.', 'store', [
+            Column('messages', 'messages'),
+            Column('missed of 10,000 (quartiles)', 'missed of 10,000', quartiles=True),
+            Column('twice', 'twice of 10,000'),
+            Column('inverted', 'inverted of 10,000')]),
+    'held back': Section(
+        'Event stores: what a transaction holds back',
+        'One writer appends 100 messages in 2 s, while a transaction is open that has inserted a'
+        ' row of another table: without or with a position of a feed, in this database or in'
+        ' another one. Messages that the reader is given before that transaction ends.',
+        '% delivered by what is open', metric='delivered, %'),
 }
 
 

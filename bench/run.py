@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import experiments
+import stores
 from results import Results
 from server import Server
 
@@ -73,6 +74,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=11)
     parser.add_argument('--seconds', type=int, default=2, help='of each run of pgbench')
     parser.add_argument('--only', action='append')
+    parser.add_argument('--stores', action='store_true')
     parser.add_argument('--setup', action='append', default=[])
     parser.add_argument('--function', action='append', default=[])
     options = parser.parse_args()
@@ -93,7 +95,7 @@ def main():
                         *options.setup):
                     connection.execute(statement)
         bench = Bench(options, server, unpreloaded)
-        for experiment in experiments.ALL:
+        for experiment in experiments.ALL + stores.ALL * options.stores:
             if not options.only or experiment.__name__ in options.only:
                 experiment(bench)
         options.results.mkdir(exist_ok=True)

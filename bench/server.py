@@ -47,8 +47,8 @@ class Server:
     def __exit__(self, failure, *_):
         self._run('pg_ctl', '-w', '-m', 'immediate' if failure else 'fast', 'stop')
 
-    def connect(self):
-        return psycopg.connect(host=str(self.directory), user='postgres', dbname='postgres',
+    def connect(self, database='postgres'):
+        return psycopg.connect(host=str(self.directory), user='postgres', dbname=database,
                                autocommit=True)
 
     def pgbench(self, script, clients, seconds, rate=0, synchronous_commit='off'):
