@@ -3,7 +3,7 @@
 # What runs in a root runs in namespaces of its own, so that its mounts and
 # whatever it started are gone when it ends, however that happens.
 
-# The Debian that ships each PostgreSQL.  None ships 16, which is put beside 17.
+# The Debian whose root has each PostgreSQL.  None ships 16, and 19 is in experimental.
 declare -A suites=([15]=bookworm [16]=trixie [17]=trixie [18]=forky [19]=forky)
 
 # isolate ARGUMENT...: go on as root, in a process namespace that ends with this script,
