@@ -57,8 +57,11 @@ CREATE SEQUENCE mine.fast_uuid_upper_bound;
 ALTER EXTENSION fast_uuid ADD SEQUENCE mine.fast_uuid_upper_bound;
 SELECT setval('mine.fast_uuid_upper_bound', $far) IS NOT NULL;
 $works}), "t\nt", 'another sequence in the extension does not count');
+$node->safe_psql('owned', q{
+ALTER EXTENSION fast_uuid DROP SEQUENCE public.fast_uuid_upper_bound;
+ALTER EXTENSION fast_uuid ADD SEQUENCE public.fast_uuid_upper_bound});
 $node->restart;
-is(as_role('owner', $works), 't', '... nor after a restart');
+is(as_role('owner', $works), 't', '... nor after a restart, where it is found before the first');
 check_others('another sequence, after a restart');
 
 # A role that may write all sequences.
