@@ -107,6 +107,7 @@ INSERT INTO by_id VALUES (overlay(:'first' PLACING '4' FROM 15)::uuid);
 INSERT INTO by_id VALUES (overlay(:'first' PLACING '8' FROM 15)::uuid);
 INSERT INTO by_number VALUES (uuidv7_fast_ns(:'first') - 1);
 INSERT INTO by_number VALUES (:last + 1);
+INSERT INTO by_number VALUES (-1);
 INSERT INTO by_number VALUES (NULL);
 SELECT :last + 20000000 AS between, uuidv7_feed_position_observe(:last + 40000000) \gset
 INSERT INTO by_number VALUES (:between);
