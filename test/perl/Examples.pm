@@ -10,12 +10,11 @@ use PostgreSQL::Test::Utils;
 
 our @EXPORT = qw(examples);
 
-# examples(PAGE): each ```sql of a page.  A word after that says what the example requires:
-# "18+" that version of PostgreSQL or a later one, "pgcrypto" that extension.
+# examples(PAGE, ...): each ```sql of these pages.  A word after that says what the example
+# requires: "18+" that version of PostgreSQL or a later one, "pgcrypto" that extension.
 sub examples
 {
-	my ($page) = @_;
-	my $text = slurp_file($page);
+	my $text = join '', map { slurp_file($_) } @_;
 	my @examples;
 	while ($text =~ /^```sql(?: (\S+))?\n(.*?)^```$/msg)
 	{

@@ -1,5 +1,5 @@
 # The watermark only reads, and holds until the server restarts.  One that is stored together
-# with an id of the transaction that stores it, as doc/change-feeds.md does in the row for
+# with an id of the transaction that stores it, as doc/feed-recipes.md does in the row for
 # readers elsewhere and in closed windows, outlives crashes with the clock stepped back.  A
 # promotion is tried in watermark/read_elsewhere.pl.
 
@@ -15,7 +15,7 @@ use Examples;
 use FakeClock;
 
 new_durable_node();
-my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
+my @recipe = map { $_->{sql} } examples('doc/change-feeds.md', 'doc/feed-recipes.md');
 my ($outbox) = grep { /CREATE TABLE outbox \(/ } @recipe;
 my ($create_row, $update_row) = map { /(CREATE TABLE feed_watermark.*?)(UPDATE.*?);/s } @recipe;
 my ($hours) = grep { /outbox_hours/ } @recipe;

@@ -1,4 +1,4 @@
-# The recipe of doc/change-feeds.md for changes under load: 8 sessions change two tables in
+# The recipe of doc/feed-recipes.md for changes under load: 8 sessions change two tables in
 # every way, one of them partitioned, and logical replication applies it all on another
 # server.  A replica that follows a table there or here ends up equal to it; that of a reader
 # without the watermark does not.  The versions of a row ascend in the order of its updates.
@@ -18,7 +18,7 @@ my %columns = (product => 'key, name', moving => 'key, part, name');
 my @tables = sort keys %columns;
 
 # The page's statements: the tables and triggers, and what reads.
-my @recipe = grep { /\bproduct/ } map { $_->{sql} } examples('doc/change-feeds.md');
+my @recipe = grep { /\bproduct/ } map { $_->{sql} } examples('doc/feed-recipes.md');
 my ($read) = map { /AS\n(.*?);/s } grep { /PREPARE next_changes/ } @recipe;
 my $setup = join '', grep { !/PREPARE/ } @recipe;
 

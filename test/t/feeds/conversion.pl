@@ -1,4 +1,4 @@
-# A table that is followed becomes a feed, by the statements of doc/change-feeds.md, while
+# A table that is followed becomes a feed, by the statements of doc/feed-recipes.md, while
 # sessions write: with partitions, a stored bound, and a reader whose position is ahead of the
 # clock; and another one by number.  Each row that comes after the conversion is delivered
 # once, in order, to the readers that go on from their positions.  Without observing the
@@ -15,7 +15,7 @@ use Examples;
 use FeedWriters;
 
 my $node = start_feed('conversion', "max_connections = 40\nmax_prepared_transactions = 20");
-my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
+my @recipe = map { $_->{sql} } examples('doc/feed-recipes.md');
 my ($create) = grep { /CREATE TABLE message \(/ } @recipe;
 my ($convert) = grep { /ALTER TABLE message ALTER/ } @recipe;
 

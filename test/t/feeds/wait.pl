@@ -189,7 +189,7 @@ foreach my $database (@databases)
 	}, database => $database);
 }
 my @recipe = grep { /CREATE \w+ outbox_(reader|follow)/ }
-  map { $_->{sql} } examples('doc/change-feeds.md');
+  map { $_->{sql} } examples('doc/change-feeds.md', 'doc/feed-recipes.md');
 my $procedure = connect_to($node, 'procedure');
 $procedure->query_safe(s/outbox/followed/gr =~ s/'10 s'/'1 h'/r) foreach @recipe;
 $procedure->query_safe(q{CREATE TABLE delivered (n serial, id uuid);

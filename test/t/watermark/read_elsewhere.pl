@@ -16,7 +16,7 @@ use Examples;
 use FakeClock;
 use FeedWriters;
 
-my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
+my @recipe = map { $_->{sql} } examples('doc/change-feeds.md', 'doc/feed-recipes.md');
 my ($outbox) = map { /(CREATE TABLE outbox .*?FUNCTION uuidv7_feed_guard.*?;)/s } @recipe;
 my ($create, $update) = map { /(CREATE TABLE feed_watermark.*?)(UPDATE.*?;)/s } @recipe;
 my ($below_row) = map { /(SELECT \* .*\(SELECT upto FROM feed_watermark\).*?;)/s } @recipe;

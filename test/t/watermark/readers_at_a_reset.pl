@@ -19,7 +19,7 @@ my @blocks = slurp_file('doc/operations.md') =~ /^```\w*\n(.*?)^```$/msg;
 my ($reset, @others) = grep { /^SELECT uuidv7_feed_reset\(\);$/m } @blocks;
 is("@others", '', 'one block of the page resets the feed');
 
-my @examples = map { $_->{sql} } examples('doc/change-feeds.md');
+my @examples = map { $_->{sql} } examples('doc/change-feeds.md', 'doc/feed-recipes.md');
 my @recipes = grep { /CREATE \w+ (?:outbox|event)/ } @examples;
 foreach my $database ('here', 'there', 'forgotten')
 {

@@ -1,7 +1,7 @@
 # A table of ids and one of positions under load: sessions write into both in every way, are
 # cancelled and killed, and the clock jumps back and forth.  Readers below the watermark get
 # each committed row exactly once, in ascending order: by a statement, in a snapshot that is
-# older than the statement, by a cursor, by the statement of doc/change-feeds.md and those
+# older than the statement, by a cursor, by the statement of doc/feed-recipes.md and those
 # that Kafka Connect's JDBC source, Airbyte and Logstash send; and windows that are closed as
 # the page says get no more rows.  Without the watermark rows are missed.
 
@@ -27,7 +27,7 @@ commit_siblings = 1
 });
 start_with_fake_clock($node);
 
-my @recipe = map { $_->{sql} } examples('doc/change-feeds.md');
+my @recipe = map { $_->{sql} } examples('doc/change-feeds.md', 'doc/feed-recipes.md');
 my ($outbox) = grep { /CREATE TABLE outbox \(/ } @recipe;
 my ($event) = grep { /CREATE TABLE event \(/ } @recipe;
 my ($views) = grep { /VIEW outbox_feed/ } @recipe;
