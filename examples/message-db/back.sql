@@ -15,5 +15,8 @@ SELECT setval('message_store.messages_global_position_seq', uuidv7_feed_position
 ALTER TABLE message_store.messages ALTER global_position
   SET DEFAULT nextval('message_store.messages_global_position_seq');
 DROP TRIGGER IF EXISTS zz_guard ON message_store.messages;
-SELECT pg_temp.edit('message_store.get_category_messages', back => true) \g /dev/null
 COMMIT;
+
+-- Last the readers, because a snapshot from before can lack what the watermark held back.
+CALL pg_temp.wait();
+SELECT pg_temp.edit('message_store.get_category_messages', back => true) \g /dev/null

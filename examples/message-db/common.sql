@@ -3,6 +3,8 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fast_uuid;
 SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'fast_uuid' \gset
 SET search_path = :schema;
+-- An error, if the extension has to be preloaded first.
+SELECT uuidv7_feed_position_watermark() \g /dev/null
 
 -- The functions that have to do with the lock, the MD5 of their source, and what is edited there.
 -- The category's lock is shared, so that its writers wait only for one that still has it
@@ -26,7 +28,7 @@ DECLARE
 BEGIN
   IF others IS NOT NULL THEN
     RAISE 'not as message-db 1.2.3 to 1.3.1 installs it: %', others
-      USING HINT = 'Nothing was changed. Another version needs a script of its own.';
+      USING HINT = 'No function was changed. Another version needs a script of its own.';
   END IF;
 END $$;
 

@@ -250,10 +250,30 @@ def opposite_order():
         ("transfer-1", 2), ("transfer-2", 2)]
 
 
+def back_beside_an_old_snapshot():
+    """It skips nothing that was committed after it was taken."""
+    with connect() as late, connect() as old, ThreadPoolExecutor() as threads:
+        first, ours = write(late, "old-1"), query(DEFAULT)
+        with connect() as early:
+            second = write(early, "old-2")
+        running = threads.submit(psql, "back.sql")
+        until(lambda: superuser(
+            """SELECT FROM pg_stat_activity
+                WHERE query LIKE 'CALL pg_temp.wait%' AND state = 'active'"""))
+        old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        old.execute("SELECT")
+        late.commit()
+        until(lambda: query(DEFAULT) != ours)
+        assert read("old", old) == []
+        old.commit()
+        assert running.result() == ""
+        assert read("old") == [first, second]
+
+
 os.environ |= {"DATABASE_NAME": os.environ["PGDATABASE"], "CREATE_DATABASE": "off"}
 subprocess.run(["bash", "node_modules/@eventide/message-db/database/install.sh"], check=True,
                stdout=subprocess.DEVNULL)
 for test in (another_version, beside_writers_and_readers, a_late_commit, expected_version,
-             opposite_order):
+             opposite_order, back_beside_an_old_snapshot):
     test()
     print(f"{test.__name__}: passed")
