@@ -34,7 +34,11 @@ func deliver(rows []row) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Timeout: 30 * time.Second}
+	client := http.Client{
+		Timeout: 30 * time.Second,
+		// After a redirect it would be a GET, without the rows.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	response, err := client.Post(os.Getenv("RECEIVER"), "application/json", bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -87,6 +91,10 @@ func consume(stopping context.Context) error {
 		return err
 	}
 	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, "SET default_transaction_isolation = 'read committed'") // to wait
+	if err != nil {
+		return err
+	}
 	_, err = conn.Exec(ctx, "INSERT INTO event_reader VALUES ($1, 0) ON CONFLICT DO NOTHING", group)
 	var seen int64
 	var delivered int

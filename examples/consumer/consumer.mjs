@@ -10,8 +10,10 @@ let stopping = false;
 async function deliver(rows) {
   const response = await fetch(process.env.RECEIVER, {
     method: 'POST',
+    redirect: 'error', // after which it would be a GET, without the rows
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(rows),
+    // Not JSON.stringify(), because JSON.parse() would have changed some numbers of the payload.
+    body: `[${rows.map((r) => `{"position": "${r.position}", "payload": ${r.payload}}`)}]`,
     signal: AbortSignal.timeout(30_000),
   });
   if (!response.ok) throw new Error(`the receiver has answered ${response.status}`);
@@ -26,7 +28,7 @@ async function nextBatch(client) {
     [group],
   );
   const { rows } = await client.query(
-    `SELECT position, payload FROM ${table} WHERE position > $1` +
+    `SELECT position, payload::text FROM ${table} WHERE position > $1` +
       ' AND position < uuidv7_feed_position_watermark() ORDER BY position LIMIT $2',
     [reader.rows[0].read_up_to, batch],
   );
@@ -51,6 +53,7 @@ async function consume() {
   client.on('error', () => {}); // If the connection is lost between statements, the next one fails.
   try {
     await client.connect();
+    await client.query("SET default_transaction_isolation = 'read committed'"); // to wait
     await client.query('INSERT INTO event_reader VALUES ($1, 0) ON CONFLICT DO NOTHING', [group]);
     let seen = 0;
     while (!stopping) {

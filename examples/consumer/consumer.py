@@ -13,6 +13,11 @@ TABLE, GROUP, BATCH = "event", "mail", 100
 stopping = False
 
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        """It would be a GET, without the rows."""
+
+
 def deliver(rows):
     """Replace this. If it raises an error, the same rows come again."""
     # As strings, because many receivers take JSON's numbers as floating point.
@@ -20,7 +25,7 @@ def deliver(rows):
     request = urllib.request.Request(
         os.environ["RECEIVER"], json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    urllib.request.urlopen(request, timeout=30).close()
+    urllib.request.build_opener(NoRedirect).open(request, timeout=30).close()
 
 
 def next_batch(connection):
@@ -45,6 +50,7 @@ def next_batch(connection):
 
 def consume():
     with psycopg.connect(autocommit=True) as connection:
+        connection.execute("SET default_transaction_isolation = 'read committed'")  # to wait
         connection.execute(
             "INSERT INTO event_reader VALUES (%s, 0) ON CONFLICT DO NOTHING", [GROUP]
         )

@@ -85,13 +85,20 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             if what == "terminate":
                 consumers[number].terminate()
                 time.sleep(0.1)  # to be most likely noticed before the answer
-            batch.accepted = what != "refuse"
-            self.send_response(200 if batch.accepted else 503)
+            batch.accepted = what not in ("refuse", "redirect")
+            self.send_response(200 if batch.accepted else 503 if what == "refuse" else 301)
+            self.send_header("Location", self.path)
             self.send_header("Content-Length", "0")
             self.end_headers()
             if what == "kill after the answer":
                 time.sleep(delay)  # to hit any step after the delivery
                 kill(number)
+
+    def do_GET(self):
+        """What a client makes of a POST that is redirected."""
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def log_message(self, *_):
         pass
@@ -158,18 +165,19 @@ def ask_until(statement, parameters, what):
 def write(number):
     """With an odd number, commits late: after others have committed a later position."""
     draw = random.Random(f"{seed} {number}")
+    payload = 2**53 + number  # that floating point changes, if it is odd
     while not ending.is_set():
         try:
             with psycopg.connect() as connection:
                 while not ending.is_set():
                     inserted = connection.execute(
-                        "INSERT INTO event (payload) SELECT to_jsonb(%s::int)"
+                        "INSERT INTO event (payload) SELECT to_jsonb(%s::bigint)"
                         " FROM generate_series(1, %s) RETURNING position",
-                        [number, draw.randint(1, 60)],
+                        [payload, draw.randint(1, 60)],
                     ).fetchall()
                     while number % 2 and not connection.execute(
                         "SELECT EXISTS (SELECT FROM event WHERE position > %s AND payload <> %s)",
-                        [inserted[0][0], Jsonb(number)],
+                        [inserted[0][0], Jsonb(payload)],
                     ).fetchone()[0]:
                         if ending.wait(0.005):
                             break
@@ -247,7 +255,7 @@ def check_ended(number):
 def run():
     kill_some(KILLS // 2)
 
-    first = start({2: ("refuse", 0), 5: ("refuse", 0)})
+    first = start({2: ("refuse", 0), 5: ("redirect", 0)})
     wait_for_more(first, 7)
     disturb(first, lambda pid: ask("SELECT pg_terminate_backend(%s)", [pid]))
     wait_for_more(first, 2)
