@@ -11,15 +11,19 @@ from psycopg.sql import SQL, Identifier, Literal
 # The conversion in README.md, of a table that has no events yet
 MAKE_FEED = SQL("""; DO $make_feed$
 BEGIN
-    IF to_regclass({feed_name}) IS NULL THEN
-        LOCK TABLE {table};
-    END IF;
-    IF to_regclass({feed_name}) IS NULL THEN    -- nor has another process made it
+    -- First without the lock, which would stop a store that is in use.
+    FOR locked IN 0 .. 1 LOOP
+        EXIT WHEN to_regclass({feed_name}) IS NOT NULL;
         IF EXISTS (SELECT FROM {table}) THEN
             RAISE 'table % has events with ids from a sequence', {table_name}
                 USING ERRCODE = 'object_not_in_prerequisite_state',
                       HINT = 'Convert it, as README.md of the adapter says.';
         END IF;
+        IF locked = 0 THEN
+            LOCK TABLE {table};
+        END IF;
+    END LOOP;
+    IF to_regclass({feed_name}) IS NULL THEN    -- nor has another process made it
         ALTER TABLE {table} ALTER notification_id SET DEFAULT uuidv7_feed_position();
         CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON {table}
             FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('notification_id');
@@ -61,7 +65,7 @@ class LockingApplicationRecorder(postgres.PostgresApplicationRecorder):
 class FeedApplicationRecorder(LockingApplicationRecorder):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.lock_table_statements = []
+        self.lock_table_statements = self.lock_table_statements[:1]    # of POSTGRES_LOCK_TIMEOUT
         # The function of POSTGRES_ENABLE_DB_FUNCTIONS locks nothing, but notifies.
         i = self.create_insert_function_statement_index
         notify = SQL("NOTIFY {};").format(Identifier(self.channel_name)).as_string()
@@ -80,6 +84,7 @@ class FeedSubscription(postgres.PostgresSubscription):
         seen = 0
         try:
             with self._recorder.datastore.get_connection() as conn:
+                conn.execute("SET default_transaction_isolation = 'read committed'")    # to wait
                 while not self._has_been_stopped:
                     waited = conn.execute(
                         "SELECT uuidv7_feed_wait(%s, %s) AS seen", (seen, self.timeout)

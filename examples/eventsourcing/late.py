@@ -13,7 +13,7 @@ from eventsourcing.postgres import PostgresFactory
 recorder = PostgresFactory(
     {
         "POSTGRES_DBNAME": os.environ["PGDATABASE"],
-        "POSTGRES_HOST": os.environ["PGHOST"],
+        "POSTGRES_HOST": os.environ.get("PGHOST", "/var/run/postgresql"),
         "POSTGRES_PORT": os.environ.get("PGPORT", "5432"),
         "POSTGRES_USER": os.environ.get("PGUSER", getpass.getuser()),
         "POSTGRES_PASSWORD": os.environ.get("PGPASSWORD", ""),

@@ -365,6 +365,14 @@ class FeedTest(Store, unittest.TestCase):
                 conn.execute(WAY_BACK)
                 read(subscription, seen)
             self.assertEqual(read(subscription, seen, max(saved)), sorted(saved))
+
+        with connect() as conn:    # A follower has had an event that is deleted before the way back.
+            conn.execute("DROP TABLE events.stored_events CASCADE")
+            self.create_recorder()
+            last = save(self.create_recorder(), 1)[-1]
+            conn.execute("DELETE FROM events.stored_events")
+            conn.execute(WAY_BACK)
+        self.assertGreater(save(theirs, 1)[0], last)
         theirs.create_table()
         with self.assertRaises(OperationalError):
             self.create_recorder()
