@@ -26,7 +26,15 @@ func (s Schema) SchemaInitializingQueries(
 		created_at timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP,
 		payload ` + s.PayloadColumnType(p.Topic) + `,
 		metadata json)`
-	return queries, nil
+	// A table that was there can have a sequence, with which readers miss what commits late.
+	return append(queries, sql.Query{Query: `DO $$ BEGIN
+		IF pg_get_expr(adbin, adrelid) NOT LIKE '%uuidv7_feed_position()' FROM pg_attrdef
+		    WHERE adrelid = '` + s.MessagesTable(p.Topic) + `'::regclass AND adnum = (
+			SELECT attnum FROM pg_attribute WHERE attrelid = adrelid AND attname = 'offset') THEN
+			RAISE 'the default of "offset" is not uuidv7_feed_position()'
+				USING HINT = 'Migrate the table, as README.md of the adapter says.';
+		END IF;
+	END $$`}), nil
 }
 
 // InsertQuery and UnmarshalMessage are those of the queue, which has no transaction id either.

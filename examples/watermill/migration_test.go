@@ -73,6 +73,8 @@ func TestMigration(t *testing.T) {
 	old.expect(t, "a", "b", "c")
 	_, err := ours.subscriber(t, sql.SubscriberConfig{}).Subscribe(ctx, topic)
 	require.ErrorContains(t, err, "last_processed_transaction_id")
+	err = ours.subscriber(t, sql.SubscriberConfig{}).SubscribeInitialize(topic)
+	require.ErrorContains(t, err, `the default of "offset"`)
 	err = ours.publisher(t, db).Publish(topic, message.NewMessage("d", nil))
 	require.ErrorContains(t, err, "transaction_id")
 
