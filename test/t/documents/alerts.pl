@@ -49,7 +49,7 @@ sub prepare
 	return;
 }
 
-is(ask($clock), '00:00:00|00:00:00', 'the clock leads nobody');
+is(ask($clock), '00:00:00|00:00:00|', 'the clock leads nobody');
 
 prepare('postgres', 'nothing', 'SELECT 1');
 prepare('postgres', 'no id', 'INSERT INTO plain VALUES (1)');
@@ -73,6 +73,12 @@ $node->safe_psql('postgres', q{COMMIT PREPARED 'a position'; COMMIT PREPARED 'a 
 is(named(), $writer->query_safe('SELECT pg_backend_pid()'), 'then the session that has written');
 $writer->query_safe('COMMIT');
 is(named(), '', 'when it has ended, nobody');
+
+# As after a restart with the clock behind
+like(ask($clock), qr/\|f$/, 'the clock is not behind');
+$node->safe_psql('postgres', q{SELECT setval('fast_uuid_upper_bound',
+	(extract(epoch FROM clock_timestamp() + interval '1 h') * 1000000)::bigint)});
+like(ask($clock), qr/\|t$/, '... and now it is');
 
 $_->quit foreach $idle, $writer;
 $node->stop;
