@@ -11,19 +11,17 @@ from psycopg.sql import SQL, Identifier, Literal
 # The conversion in README.md, of a table that has no events yet
 MAKE_FEED = SQL("""; DO $make_feed$
 BEGIN
-    -- First without the lock, which would stop a store that is in use.
-    FOR locked IN 0 .. 1 LOOP
-        EXIT WHEN to_regclass({feed_name}) IS NOT NULL;
+    FOR try IN 1..2 LOOP    -- first without the lock, for which all others would wait
+        EXIT WHEN to_regclass({feed_name}) IS NOT NULL;    -- perhaps by another process
         IF EXISTS (SELECT FROM {table}) THEN
             RAISE 'table % has events with ids from a sequence', {table_name}
                 USING ERRCODE = 'object_not_in_prerequisite_state',
                       HINT = 'Convert it, as README.md of the adapter says.';
         END IF;
-        IF locked = 0 THEN
-            LOCK TABLE {table};
-        END IF;
+        SET LOCAL lock_timeout = '2 s';
+        LOCK TABLE {table};
     END LOOP;
-    IF to_regclass({feed_name}) IS NULL THEN    -- nor has another process made it
+    IF to_regclass({feed_name}) IS NULL THEN
         ALTER TABLE {table} ALTER notification_id SET DEFAULT uuidv7_feed_position();
         CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON {table}
             FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('notification_id');
@@ -41,10 +39,14 @@ class LockingApplicationRecorder(postgres.PostgresApplicationRecorder):
         self.feed = postgres.PostgresApplicationRecorder(
             self.datastore, events_table_name=self.events_table_name + "_feed"
         )
-        # Events go through the view as well: a table without it is no feed, and is refused.
+        # Events go through the view as well: a table without it is no feed, and is refused. The
+        # database function, which can be the library's, is called only where there is the view.
         self.insert_events_statement = self.feed.insert_events_statement
         table = Identifier(self.datastore.schema, self.events_table_name)
         feed = Identifier(self.datastore.schema, self.feed.events_table_name)
+        self.sql_invoke_pg_function_insert_events += SQL(
+            " WHERE NOT EXISTS (SELECT FROM {} WHERE false)"
+        ).format(feed)
         self.sql_create_statements[self.create_table_statement_index] += MAKE_FEED.format(
             table=table,
             table_name=Literal(table.as_string()),
@@ -65,7 +67,7 @@ class LockingApplicationRecorder(postgres.PostgresApplicationRecorder):
 class FeedApplicationRecorder(LockingApplicationRecorder):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.lock_table_statements = self.lock_table_statements[:1]    # of POSTGRES_LOCK_TIMEOUT
+        del self.lock_table_statements[1:]  # LOCK TABLE, after SET LOCAL lock_timeout
         # The function of POSTGRES_ENABLE_DB_FUNCTIONS locks nothing, but notifies.
         i = self.create_insert_function_statement_index
         notify = SQL("NOTIFY {};").format(Identifier(self.channel_name)).as_string()
@@ -84,13 +86,14 @@ class FeedSubscription(postgres.PostgresSubscription):
         seen = 0
         try:
             with self._recorder.datastore.get_connection() as conn:
-                conn.execute("SET default_transaction_isolation = 'read committed'")    # to wait
+                conn.execute("SET default_transaction_isolation = 'read committed'")
                 while not self._has_been_stopped:
                     waited = conn.execute(
                         "SELECT uuidv7_feed_wait(%s, %s) AS seen", (seen, self.timeout)
                     )
                     seen = waited.fetchone()["seen"]
                     self._has_been_notified.set()
+                conn.execute("RESET default_transaction_isolation")
         except BaseException as error:
             self._thread_error = self._thread_error or error
             self.stop()

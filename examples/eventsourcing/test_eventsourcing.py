@@ -242,6 +242,8 @@ CREATE TRIGGER late AFTER INSERT ON stored_events EXECUTE FUNCTION late()"""
 
 
 class FeedTest(Store, unittest.TestCase):
+    env = {"POSTGRES_LOCK_TIMEOUT": "60"}
+
     def test_late_commits(self):
         """Every event once, in order."""
         recorder = self.create_recorder()
@@ -283,6 +285,31 @@ class FeedTest(Store, unittest.TestCase):
                     other.close()
                     recorder.insert_events(events())  # wakes the subscription, to stop
 
+    def test_isolation(self):
+        """A subscription waits also where the default is above READ COMMITTED."""
+        options = "-c default_transaction_isolation=serializable"
+        with mock.patch.dict(os.environ, PGOPTIONS=options):
+            recorder = self.create_recorder()
+            saved = recorder.insert_events(events())
+            with recorder.subscribe() as subscription:
+                seen = read(subscription, [], saved[0])
+                saved += recorder.insert_events(events())
+                self.assertEqual(read(subscription, seen, saved[1]), saved)
+
+    def test_lock_timeout(self):
+        """That of the settings holds, although there is no lock of the table."""
+        recorder = self.create_recorder()
+        with connect() as conn:
+            conn.execute("""
+                CREATE FUNCTION timeout() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN NEW.topic := current_setting(''lock_timeout''); RETURN NEW; END';
+                CREATE TRIGGER timeout BEFORE INSERT ON stored_events
+                    FOR EACH ROW EXECUTE FUNCTION timeout()""")
+        for self.factory.datastore.enable_db_functions in False, True:
+            recorder.insert_events(events())
+        topics = [event.topic for event in recorder.select_notifications(None, 2)]
+        self.assertEqual(topics, ["1min", "1min"])
+
     def test_empty_table(self):
         """That of the library becomes a feed."""
         theirs = self.recorder(postgres.PostgresApplicationRecorder)
@@ -301,13 +328,26 @@ class FeedTest(Store, unittest.TestCase):
             self.create_recorder()
         self.env["CREATE_TABLE"] = "n"
         recorder = self.create_recorder()
-        for call in (
-            lambda: recorder.insert_events(events()),
-            lambda: recorder.select_notifications(None, 1),
-            recorder.max_notification_id,
-        ):
-            with self.assertRaisesRegex(ProgrammingError, 'stored_events_feed" does not exist'):
-                call()
+        for self.factory.datastore.enable_db_functions in False, True:
+            for call in (
+                lambda: recorder.insert_events(events()),
+                lambda: recorder.select_notifications(None, 1),
+                recorder.max_notification_id,
+            ):
+                with self.assertRaisesRegex(ProgrammingError, 'stored_events_feed" does not exist'):
+                    call()
+
+    def test_table_in_use(self):
+        """The adapter waits briefly for its lock, and only if it is empty: others would wait too."""
+        theirs = self.recorder(postgres.PostgresApplicationRecorder)
+        for refused in "lock timeout", "ids from a sequence":
+            with connect() as conn:
+                conn.execute("SET idle_in_transaction_session_timeout = '20 s'")
+                conn.execute("BEGIN; SELECT FROM stored_events")
+                with self.assertRaisesRegex(OperationalError, refused):
+                    self.create_recorder()
+                conn.execute("COMMIT")
+            theirs.insert_events(events())
 
     def test_conversion(self):
         """There and back, beside writers; readers of both kinds get every event once, in order."""
@@ -365,14 +405,15 @@ class FeedTest(Store, unittest.TestCase):
                 conn.execute(WAY_BACK)
                 read(subscription, seen)
             self.assertEqual(read(subscription, seen, max(saved)), sorted(saved))
-
-        with connect() as conn:    # A follower has had an event that is deleted before the way back.
-            conn.execute("DROP TABLE events.stored_events CASCADE")
-            self.create_recorder()
-            last = save(self.create_recorder(), 1)[-1]
-            conn.execute("DELETE FROM events.stored_events")
-            conn.execute(WAY_BACK)
-        self.assertGreater(save(theirs, 1)[0], last)
         theirs.create_table()
         with self.assertRaises(OperationalError):
             self.create_recorder()
+
+    def test_way_back(self):
+        """New ids are greater than all positions, also those of events that were deleted."""
+        deleted = self.create_recorder().insert_events(events())
+        with connect() as conn:
+            conn.execute("DELETE FROM stored_events")
+            conn.execute(WAY_BACK)
+        theirs = self.recorder(postgres.PostgresApplicationRecorder)
+        self.assertGreater(theirs.insert_events(events()), deleted)

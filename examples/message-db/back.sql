@@ -3,7 +3,7 @@
 \set ON_ERROR_STOP on
 \ir common.sql
 
--- First the lock, because readers will depend on it.
+-- First the lock, because readers will depend on it; then the default.
 SELECT pg_temp.edit('message_store.acquire_lock', back => true) \g /dev/null
 CALL pg_temp.wait();
 
@@ -17,6 +17,6 @@ ALTER TABLE message_store.messages ALTER global_position
 DROP TRIGGER IF EXISTS zz_guard ON message_store.messages;
 COMMIT;
 
--- Last the readers, because a snapshot from before can lack what the watermark held back.
+-- A reader's snapshot can be from before all writers had the lock.
 CALL pg_temp.wait();
 SELECT pg_temp.edit('message_store.get_category_messages', back => true) \g /dev/null

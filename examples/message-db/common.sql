@@ -1,9 +1,9 @@
--- For fast_uuid.sql and back.sql.  Changes nothing yet.
+-- For fast_uuid.sql and back.sql.  Changes nothing of the store yet.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fast_uuid;
 SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'fast_uuid' \gset
 SET search_path = :schema;
--- An error, if the extension has to be preloaded first.
+-- On PostgreSQL 15 and 16 this fails without preloading, as readers would.
 SELECT uuidv7_feed_position_watermark() \g /dev/null
 
 -- The functions that have to do with the lock, the MD5 of their source, and what is edited there.
@@ -28,7 +28,7 @@ DECLARE
 BEGIN
   IF others IS NOT NULL THEN
     RAISE 'not as message-db 1.2.3 to 1.3.1 installs it: %', others
-      USING HINT = 'No function was changed. Another version needs a script of its own.';
+      USING HINT = 'The store was not changed. Another version needs a script of its own.';
   END IF;
 END $$;
 

@@ -3,8 +3,8 @@
 \set ON_ERROR_STOP on
 \ir common.sql
 
-GRANT USAGE ON SCHEMA :schema TO message_store;
 -- First the readers, for which this makes no difference yet: all numbers are below the watermark.
+GRANT USAGE ON SCHEMA :schema TO message_store;
 SELECT pg_temp.edit('message_store.get_category_messages') \g /dev/null
 CALL pg_temp.wait();
 

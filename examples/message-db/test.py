@@ -23,7 +23,7 @@ CATEGORY = "SELECT id, global_position FROM get_category_messages(%(category)s, 
 # What a reader of all categories has to ask for, since message-db has no function for it
 EVERYTHING = """SELECT id::text, global_position FROM messages
                  WHERE global_position >= %(position)s
-                   AND global_position < uuidv7_feed_position_watermark()
+                   AND global_position < ext.uuidv7_feed_position_watermark()
                  ORDER BY global_position LIMIT 100"""
 
 
@@ -68,14 +68,18 @@ def psql(script):
             return said
 
 
+def until_it_waits(running):
+    until(lambda: running.done() or superuser(
+        """SELECT FROM pg_stat_activity
+            WHERE query LIKE 'CALL pg_temp.wait%' AND wait_event = 'PgSleep'"""))
+
+
 def psql_waits(script):
     """For a transaction that began before, but not with the table locked"""
     with ThreadPoolExecutor() as threads, connect() as before:
         shipped = before.execute(DEFAULT).fetchone()
         running = threads.submit(psql, script)
-        until(lambda: running.done() or superuser(
-            """SELECT FROM pg_stat_activity
-                WHERE query LIKE 'CALL pg_temp.wait%' AND state = 'active'"""))
+        until_it_waits(running)
         with connect() as writer:
             write(writer, "account-1")
             writer.rollback()
@@ -94,6 +98,18 @@ def another_version():
     assert query(STORE) == changed != shipped
     superuser(theirs)
     assert query(STORE) == shipped
+
+
+def not_preloaded():
+    """As on PostgreSQL 15 and 16: no reader is given a function that fails."""
+    shipped = query(STORE)
+    superuser("""ALTER FUNCTION ext.uuidv7_feed_position_watermark RENAME TO preloaded;
+                 CREATE FUNCTION ext.uuidv7_feed_position_watermark() RETURNS bigint
+                 LANGUAGE plpgsql AS $$ BEGIN RAISE 'not preloaded'; END $$""")
+    assert "not preloaded" in psql("fast_uuid.sql")
+    assert query(STORE) == shipped
+    superuser("""DROP FUNCTION ext.uuidv7_feed_position_watermark;
+                 ALTER FUNCTION ext.preloaded RENAME TO uuidv7_feed_position_watermark""")
 
 
 class Load:
@@ -192,6 +208,25 @@ def a_late_commit():
         until(lambda: read("late") == [first, second, third])
 
 
+def a_snapshot_from_before():
+    """Of a reader that began before back.sql had waited: it misses no message."""
+    with ThreadPoolExecutor() as threads, connect() as late, connect() as reader:
+        ours = query(DEFAULT)
+        first = write(late, "snapshot-1")
+        with connect() as early:
+            second = write(early, "snapshot-2")
+        running = threads.submit(psql, "back.sql")
+        until_it_waits(running)
+        reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        reader.execute("SELECT 1")
+        late.commit()
+        until(lambda: query(DEFAULT) != ours)
+        assert read("snapshot", reader) == []
+        reader.commit()
+        assert running.result() == "" == psql("fast_uuid.sql")
+    until(lambda: read("snapshot") == [first, second])
+
+
 def expected_version():
     """Of two writers who expect the same the second waits, and wins if the first rolls back."""
     with connect() as first, connect() as second, ThreadPoolExecutor() as threads:
@@ -250,30 +285,11 @@ def opposite_order():
         ("transfer-1", 2), ("transfer-2", 2)]
 
 
-def back_beside_an_old_snapshot():
-    """It skips nothing that was committed after it was taken."""
-    with connect() as late, connect() as old, ThreadPoolExecutor() as threads:
-        first, ours = write(late, "old-1"), query(DEFAULT)
-        with connect() as early:
-            second = write(early, "old-2")
-        running = threads.submit(psql, "back.sql")
-        until(lambda: superuser(
-            """SELECT FROM pg_stat_activity
-                WHERE query LIKE 'CALL pg_temp.wait%' AND state = 'active'"""))
-        old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        old.execute("SELECT")
-        late.commit()
-        until(lambda: query(DEFAULT) != ours)
-        assert read("old", old) == []
-        old.commit()
-        assert running.result() == ""
-        assert read("old") == [first, second]
-
-
 os.environ |= {"DATABASE_NAME": os.environ["PGDATABASE"], "CREATE_DATABASE": "off"}
 subprocess.run(["bash", "node_modules/@eventide/message-db/database/install.sh"], check=True,
                stdout=subprocess.DEVNULL)
-for test in (another_version, beside_writers_and_readers, a_late_commit, expected_version,
-             opposite_order, back_beside_an_old_snapshot):
+superuser("CREATE SCHEMA ext; ALTER EXTENSION fast_uuid SET SCHEMA ext")
+for test in (another_version, not_preloaded, beside_writers_and_readers, a_late_commit,
+             a_snapshot_from_before, expected_version, opposite_order):
     test()
     print(f"{test.__name__}: passed")
