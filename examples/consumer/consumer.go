@@ -36,7 +36,7 @@ func deliver(rows []row) error {
 	}
 	client := http.Client{
 		Timeout: 30 * time.Second,
-		// After a redirect it would be a GET, without the rows.
+		// A redirect is an error: it would be followed by GET, without the rows.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Post(os.Getenv("RECEIVER"), "application/json", bytes.NewReader(body))
@@ -91,7 +91,8 @@ func consume(stopping context.Context) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, "SET default_transaction_isolation = 'read committed'") // to wait
+	// uuidv7_feed_wait() refuses a higher level.
+	_, err = conn.Exec(ctx, "SET default_transaction_isolation = 'read committed'")
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,15 @@ import pg from 'pg';
 const [table, group, batch] = ['event', 'mail', 100];
 let stopping = false;
 
-// Replace this. If it throws an error, the same rows come again.
+// Replace this. If it throws an error, the same rows come again. A row's payload is text, because
+// JSON.parse() changes numbers.
 async function deliver(rows) {
   const response = await fetch(process.env.RECEIVER, {
     method: 'POST',
-    redirect: 'error', // after which it would be a GET, without the rows
     headers: { 'Content-Type': 'application/json' },
-    // Not JSON.stringify(), because JSON.parse() would have changed some numbers of the payload.
-    body: `[${rows.map((r) => `{"position": "${r.position}", "payload": ${r.payload}}`)}]`,
+    body: `[${rows.map((row) => `{"position":"${row.position}","payload":${row.payload}}`)}]`,
     signal: AbortSignal.timeout(30_000),
+    redirect: 'error', // It would be followed by GET, without the rows.
   });
   if (!response.ok) throw new Error(`the receiver has answered ${response.status}`);
 }
@@ -53,7 +53,8 @@ async function consume() {
   client.on('error', () => {}); // If the connection is lost between statements, the next one fails.
   try {
     await client.connect();
-    await client.query("SET default_transaction_isolation = 'read committed'"); // to wait
+    // uuidv7_feed_wait() refuses a higher level.
+    await client.query("SET default_transaction_isolation = 'read committed'");
     await client.query('INSERT INTO event_reader VALUES ($1, 0) ON CONFLICT DO NOTHING', [group]);
     let seen = 0;
     while (!stopping) {

@@ -1,6 +1,5 @@
 # Delivers the rows of a table in the order of their positions, each at least once.
 
-import json
 import logging
 import os
 import signal
@@ -14,16 +13,21 @@ stopping = False
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an error: it would be followed by GET, without the rows."""
+
     def redirect_request(self, *_):
-        """It would be a GET, without the rows."""
+        return None
 
 
 def deliver(rows):
     """Replace this. If it raises an error, the same rows come again."""
-    # As strings, because many receivers take JSON's numbers as floating point.
-    body = [{"position": str(position), "payload": payload} for position, payload in rows]
+    # Positions as strings, because many receivers take JSON's numbers as floating point; so does
+    # Python, so payloads are the database's text.
+    objects = [f'{{"position": "{row[0]}", "payload": {row[1] or "null"}}}' for row in rows]
     request = urllib.request.Request(
-        os.environ["RECEIVER"], json.dumps(body).encode(), {"Content-Type": "application/json"}
+        os.environ["RECEIVER"],
+        f"[{','.join(objects)}]".encode(),
+        {"Content-Type": "application/json"},
     )
     urllib.request.build_opener(NoRedirect).open(request, timeout=30).close()
 
@@ -36,7 +40,7 @@ def next_batch(connection):
             "SELECT read_up_to FROM event_reader WHERE name = %s FOR UPDATE", [GROUP]
         ).fetchone()
         rows = connection.execute(
-            f"SELECT position, payload FROM {TABLE} WHERE position > %s"
+            f"SELECT position, payload::text FROM {TABLE} WHERE position > %s"
             " AND position < uuidv7_feed_position_watermark() ORDER BY position LIMIT %s",
             [read_up_to, BATCH],
         ).fetchall()
@@ -50,7 +54,8 @@ def next_batch(connection):
 
 def consume():
     with psycopg.connect(autocommit=True) as connection:
-        connection.execute("SET default_transaction_isolation = 'read committed'")  # to wait
+        # uuidv7_feed_wait() refuses a higher level.
+        connection.execute("SET default_transaction_isolation = 'read committed'")
         connection.execute(
             "INSERT INTO event_reader VALUES (%s, 0) ON CONFLICT DO NOTHING", [GROUP]
         )

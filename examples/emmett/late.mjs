@@ -1,15 +1,14 @@
 // What readers get after one append has waited for its stream while another overtook it: as
 // shipped, and with the lines of README.md (node late.mjs fast_uuid), in an empty database.
-import { userInfo } from 'node:os';
+import os from 'node:os';
 import pg from 'pg';
 import { dumbo } from '@event-driven-io/dumbo';
 import {
   getPostgreSQLEventStore, readLastMessageGlobalPosition, readMessagesBatch,
 } from '@event-driven-io/emmett-postgresql';
 
-const {
-  PGHOST = '/var/run/postgresql', PGPORT = 5432, PGUSER = userInfo().username, PGDATABASE,
-} = process.env;
+const { PGHOST = '/var/run/postgresql', PGPORT = 5432, PGDATABASE } = process.env;
+const PGUSER = process.env.PGUSER ?? os.userInfo().username;
 const url = `postgresql://${PGUSER}@localhost:${PGPORT}/${PGDATABASE}?host=${PGHOST}`;
 const store = getPostgreSQLEventStore(url);
 await store.schema.migrate();
