@@ -19,22 +19,23 @@ func (s Schema) SchemaInitializingQueries(
 	if err != nil {
 		return nil, err
 	}
+	table := s.MessagesTable(p.Topic)
 	// The last one creates the table, after a lock that the settings can omit.
-	queries[len(queries)-1].Query = `CREATE TABLE IF NOT EXISTS ` + s.MessagesTable(p.Topic) + ` (
+	queries[len(queries)-1].Query = `CREATE TABLE IF NOT EXISTS ` + table + ` (
 		"offset" bigint PRIMARY KEY DEFAULT uuidv7_feed_position(),
 		uuid varchar(36) NOT NULL,
 		created_at timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP,
 		payload ` + s.PayloadColumnType(p.Topic) + `,
 		metadata json)`
-	// A table that was there can have a sequence, with which readers miss what commits late.
-	return append(queries, sql.Query{Query: `DO $$ BEGIN
-		IF pg_get_expr(adbin, adrelid) NOT LIKE '%uuidv7_feed_position()' FROM pg_attrdef
-		    WHERE adrelid = '` + s.MessagesTable(p.Topic) + `'::regclass AND adnum = (
-			SELECT attnum FROM pg_attribute WHERE attrelid = adrelid AND attname = 'offset') THEN
-			RAISE 'the default of "offset" is not uuidv7_feed_position()'
-				USING HINT = 'Migrate the table, as README.md of the adapter says.';
-		END IF;
-	END $$`}), nil
+	// A table of the default adapter stays as it was.
+	return append(queries, sql.Query{Query: `DO $check$
+		BEGIN
+			IF NOT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = '` + table + `'::regclass
+				AND pg_get_expr(adbin, adrelid) LIKE '%uuidv7_feed_position()') THEN
+				RAISE '% has offsets from a sequence: migrate it, as README.md of the adapter says',
+					'` + table + `'::regclass;
+			END IF;
+		END $check$`}), nil
 }
 
 // InsertQuery and UnmarshalMessage are those of the queue, which has no transaction id either.
