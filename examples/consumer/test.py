@@ -170,7 +170,7 @@ def ask_until(statement, parameters, what):
 
 
 def write(number):
-    """With an odd number, commits late: after others have committed a later position."""
+    """With an odd number, commits late: after others have committed what is held back."""
     draw = random.Random(f"{seed} {number}")
     payload = EXACT + number
     while not ending.is_set():
@@ -182,10 +182,12 @@ def write(number):
                         " FROM generate_series(1, %s) RETURNING position",
                         [payload, draw.randint(1, 60)],
                     ).fetchall()
+                    # Not a position after its own: what it holds back can be before that.
                     while number % 2 and not connection.execute(
                         "SELECT EXISTS (SELECT FROM event"
-                        " WHERE position > %s AND payload <> to_jsonb(%s::numeric))",
-                        [inserted[0][0], payload],
+                        " WHERE position >= uuidv7_feed_position_watermark()"
+                        " AND payload <> to_jsonb(%s::numeric))",
+                        [payload],
                     ).fetchone()[0]:
                         if ending.wait(0.005):
                             break
@@ -326,6 +328,12 @@ with tempfile.TemporaryFile() as said:
     except BaseException:
         said.seek(0)
         sys.stderr.write("The consumers' messages end:\n" + said.read().decode()[-3000:] + "\n")
+        with psycopg.connect() as connection:
+            for session in connection.execute(
+                "SELECT application_name, state, wait_event, clock_timestamp() - xact_start, query,"
+                " pg_blocking_pids(pid) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+            ):
+                print(*session, sep=" | ", file=sys.stderr)
         raise
     finally:
         ending.set()
