@@ -19,7 +19,7 @@ use FeedWriters;
 my @recipe = map { $_->{sql} } examples('doc/change-feeds.md', 'doc/feed-recipes.md');
 my ($outbox) = map { /(CREATE TABLE outbox .*?FUNCTION uuidv7_feed_guard.*?;)/s } @recipe;
 my ($create, $update) = map { /(CREATE TABLE feed_watermark.*?)(UPDATE.*?;)/s } @recipe;
-my ($below_row) = map { /(SELECT \* .*\(SELECT upto FROM feed_watermark.*?;)/s } @recipe;
+my ($below_row) = map { /(SELECT \* .*\(SELECT upto FROM feed_watermark WHERE name = 'outbox'\).*?;)/s } @recipe;
 $below_row =~ s/'0{8}-[-0]*'/\$1/ or die;
 my $naive = $below_row =~ s/ AND id < \(.*?\)//r;
 
