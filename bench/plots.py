@@ -22,7 +22,7 @@ WIDTH = 5.42    # inches, of 96 pixels
 
 rcParams.update({
     'svg.fonttype': 'none', 'svg.hashsalt': 'fast_uuid',
-    'font.sans-serif': ['DejaVu Sans', 'sans-serif'], 'font.size': 10.5,
+    'font.sans-serif': ['DejaVu Sans', 'sans-serif'], 'font.size': 12,
     'figure.constrained_layout.use': True, 'figure.constrained_layout.w_pad': 0.12,
     'figure.constrained_layout.h_pad': 0.1, 'axes.facecolor': 'none',
     'axes.titlesize': 'medium', 'axes.titleweight': 'bold', 'axes.titlelocation': 'left',
@@ -35,7 +35,7 @@ def bars(axes, summary, experiment, title, labels, metric, shape, unit=1):
     found = {key: row for key, row in found.items() if row}
     median, q1, q3 = (numpy.array([row[column] / unit for row in found.values()])
                       for column in ('median', 'q1', 'q3'))
-    colours = [OURS if case.startswith(('uuidv7_f', 'id <')) else GREY for case, _ in found]
+    colours = [OURS if case.startswith('uuidv7_f') else GREY for case, _ in found]
     drawn = axes.barh(range(len(found)), median, 0.7, xerr=[median - q1, q3 - median],
                       color=colours, tick_label=[labels[key] for key in found])
     axes.bar_label(drawn, [shape.format(value) for value in median], padding=5)
@@ -53,7 +53,7 @@ def statements(figure, summary):
     names = [BASELINE.name, KEY.name, FEED.name, POSITION.name, 'uuidv7_fast(), getrandom',
              'uuidv7_fast(), urandom', NEXTVAL.name, CORE_V4.name, CORE_V7.name, PG_UUIDV7.name]
     labels = {(name, '1000000'): SHORT.get(name, name) for name in names}
-    figure.set_size_inches(WIDTH, 3.2)
+    figure.set_size_inches(WIDTH, 3.6)
     bars(figure.subplots(), summary, 'statements', 'A million values', labels, 'ms', '{:,.0f} ms')
 
 
@@ -62,7 +62,7 @@ def inserts(figure, summary):
     gen_random_uuid() takes longest and has the largest index."""
     names = [KEY.name, FEED.name, POSITION.name, IDENTITY.name, CORE_V7.name, CORE_V4.name]
     labels = {(name, ''): SHORT.get(name, name) for name in names}
-    figure.set_size_inches(WIDTH, 4.2)
+    figure.set_size_inches(WIDTH, 4.6)
     above, below = figure.subplots(2)
     bars(above, summary, 'inserts', 'A million rows in one statement', labels, 'ms',
          '{:.2f} s', 1000)
@@ -70,17 +70,7 @@ def inserts(figure, summary):
          '{:.1f} MB', 1e6)
 
 
-def missed(figure, summary):
-    """Rows that a reader misses, in percent: the more writers there are, the more; with the
-    watermark none."""
-    labels = {(case, writers): f'{writers} writers, {case}'
-              for writers in summary.parameters('missed') for case in summary.cases('missed')}
-    figure.set_size_inches(WIDTH, 2.2)
-    bars(figure.subplots(), summary, 'missed', 'Rows that a reader by id misses', labels,
-         'rows missed, %', '{:.0f} %')
-
-
-ALL = {draw.__name__: draw for draw in (statements, inserts, missed)}
+ALL = {draw.__name__: draw for draw in (statements, inserts)}
 
 
 def draw(experiment, summary, machine, directory):
@@ -91,7 +81,7 @@ def draw(experiment, summary, machine, directory):
     rounds = min(row['rounds'] for key, row in summary.rows.items() if key[0] == experiment)
     facts = (f"{machine['CPU']} · PostgreSQL {machine['PostgreSQL'].split()[0]}"
              f" · {rounds:.0f} rounds · {machine['Date']}")
-    figure.supxlabel(fill(facts, 70), fontsize=9)
+    figure.supxlabel(fill(facts, 55), fontsize=10.5)
     path = directory / f'{experiment}.svg'
     figure.savefig(path, metadata=dict.fromkeys(('Creator', 'Date', 'Format', 'Type')))
     seen = ' '.join(ALL[experiment].__doc__.rstrip('.').split())
