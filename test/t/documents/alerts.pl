@@ -16,8 +16,7 @@ $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'fast_uuid'\nmax_prepared_transactions = 10");
 $node->start;
 
-my ($first, $held_back) = map { $_->{sql} } examples('doc/operations.md');
-my ($create_role, $clock) = split /^\n/m, $first;
+my ($create_role, $clock, $held_back) = map { $_->{sql} } examples('doc/operations.md');
 $node->safe_psql('postgres', "$create_role; CREATE DATABASE other");
 $node->safe_psql($_, q{
 CREATE EXTENSION fast_uuid;

@@ -79,16 +79,24 @@ SET fast_uuid.max_clock_lead = '20 d';
 SELECT ids.uuidv7_feed_observe(ids.uuidv7_fast_min(now() + interval '10 days'))});
 my $ahead = $old->safe_psql('app', 'INSERT INTO app.feed DEFAULT VALUES RETURNING id');
 my ($recipe) = slurp_file('doc/replication.md') =~ /^(BEGIN;\n[^`]*FROM replicated.*?COMMIT;)$/ms;
-$recipe =~ s/FROM replicated/FROM app.feed/;
+$recipe =~ s/FROM replicated(_reader)?/'FROM app.' . ($1 ? 'reader' : 'feed')/ge;
 $recipe =~ s/'1 (min|day)'/'20 d'/g;
-$new->safe_psql('postgres', 'CREATE DATABASE ahead');
 system_or_bail(@dump);
-system_or_bail(@restore, $new->connstr('ahead'));
-cmp_ok($new->safe_psql('ahead', $next), 'lt', $ahead, 'feed ids begin by the clock');
-$new->safe_psql('ahead', "SET search_path = ids; $recipe");
-cmp_ok($new->safe_psql('ahead', $next), 'gt', $ahead, 'after the recipe they go on');
-$new->restart;
-cmp_ok($new->safe_psql('ahead', $next), 'gt', $ahead, '... and in the next incarnation');
+foreach my $left ('its rows', 'a position of a reader')
+{
+	my $database = $left =~ s/ /_/gr;
+	$new->safe_psql('postgres', "CREATE DATABASE $database");
+	system_or_bail(@restore, $new->connstr($database));
+	$new->safe_psql($database, 'CREATE TABLE app.reader (read_up_to uuid)');
+	$new->safe_psql($database, "TRUNCATE app.feed; INSERT INTO app.reader VALUES ('$ahead')")
+	  if $left ne 'its rows';
+	cmp_ok($new->safe_psql($database, $next), 'lt', $ahead, "$left: feed ids begin by the clock");
+	$new->safe_psql($database, "SET search_path = ids; $recipe");
+	cmp_ok($new->safe_psql($database, $next), 'gt', $ahead, 'after the recipe they go on');
+	$new->restart;
+	cmp_ok($new->safe_psql($database, $next), 'gt', $ahead, '... and in the next incarnation');
+	$new->safe_psql($database, 'SELECT ids.uuidv7_feed_reset()');
+}
 
 $_->stop foreach $old, $new;
 done_testing();
