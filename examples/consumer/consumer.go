@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -43,6 +44,8 @@ func deliver(rows []row) error {
 	if err != nil {
 		return err
 	}
+	// Otherwise its connection is not used again.
+	io.Copy(io.Discard, response.Body)
 	response.Body.Close()
 	if response.StatusCode >= 300 {
 		return fmt.Errorf("the receiver has answered %s", response.Status)

@@ -16,6 +16,7 @@ async function deliver(rows) {
     signal: AbortSignal.timeout(30_000),
     redirect: 'error', // It would be followed by GET, without the rows.
   });
+  await response.arrayBuffer(); // Otherwise its connection is not used again.
   if (!response.ok) throw new Error(`the receiver has answered ${response.status}`);
 }
 

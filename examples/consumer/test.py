@@ -3,6 +3,7 @@
 # arrive unchanged, in order, and no batch twice without a reason.
 # Usage: [SEED=...] test.py COMMAND...; the seed repeats what is drawn.
 
+import collections
 import http.server
 import json
 import os
@@ -29,6 +30,7 @@ print(f"SEED={seed} test.py {' '.join(sys.argv[1:])}", flush=True)
 changed = threading.Condition()  # of all below
 consumers, killed = [], set()
 plans = {}  # by the number of a consumer: what is done, and to which of its batches
+kept = collections.defaultdict(set)  # connections that a consumer has not asked to close
 batches, delivered, repeated = [], [], 0
 disturbed = 0  # odd while the connection is broken and not yet made again
 faults, ending = [], threading.Event()
@@ -68,7 +70,9 @@ def arrive(batch):
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """One request at a time, in the order of the connections; its path names the consumer."""
+    """One request at a time; its path names the consumer."""
+
+    protocol_version = "HTTP/1.1"
 
     def do_POST(self):
         number = int(self.path[1:])
@@ -80,6 +84,11 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             check(number in killed, "half a batch")
             return
         with changed:
+            if number in killed:  # The next consumer's batch can have come before.
+                return
+            if self.headers["Connection"] != "close":
+                kept[number].add(self)
+                check(len(kept[number]) <= 10, "the connections to the receiver are not reused")
             batch = Batch(number, rows)
             arrive(batch)
             changed.notify_all()
@@ -103,14 +112,15 @@ class Receiver(http.server.BaseHTTPRequestHandler):
     def answer(self, status):
         self.send_response(status)
         self.send_header("Location", "/elsewhere")
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", "20000")
         self.end_headers()
+        self.wfile.write(b"-" * 20000)
 
     def log_message(self, *_):
         pass
 
 
-class Server(http.server.HTTPServer):
+class Server(http.server.ThreadingHTTPServer):
     def handle_error(self, *_):
         if not isinstance(sys.exc_info()[1], ConnectionError):  # of one that was killed
             with changed:
