@@ -94,8 +94,9 @@ func consume(stopping context.Context) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	// uuidv7_feed_wait() refuses a higher level.
-	_, err = conn.Exec(ctx, "SET default_transaction_isolation = 'read committed'")
+	// uuidv7_feed_wait() refuses a higher level, and a timeout would end it.
+	_, err = conn.Exec(ctx,
+		"SET default_transaction_isolation = 'read committed'; SET statement_timeout = 0")
 	if err != nil {
 		return err
 	}

@@ -54,8 +54,10 @@ async function consume() {
   client.on('error', () => {}); // If the connection is lost between statements, the next one fails.
   try {
     await client.connect();
-    // uuidv7_feed_wait() refuses a higher level.
-    await client.query("SET default_transaction_isolation = 'read committed'");
+    // uuidv7_feed_wait() refuses a higher level, and a timeout would end it.
+    await client.query(
+      "SET default_transaction_isolation = 'read committed'; SET statement_timeout = 0",
+    );
     await client.query('INSERT INTO event_reader VALUES ($1, 0) ON CONFLICT DO NOTHING', [group]);
     let seen = 0;
     while (!stopping) {

@@ -54,8 +54,10 @@ def next_batch(connection):
 
 def consume():
     with psycopg.connect(autocommit=True) as connection:
-        # uuidv7_feed_wait() refuses a higher level.
-        connection.execute("SET default_transaction_isolation = 'read committed'")
+        # uuidv7_feed_wait() refuses a higher level, and a timeout would end it.
+        connection.execute(
+            "SET default_transaction_isolation = 'read committed'; SET statement_timeout = 0"
+        )
         connection.execute(
             "INSERT INTO event_reader VALUES (%s, 0) ON CONFLICT DO NOTHING", [GROUP]
         )

@@ -23,8 +23,8 @@ BATCH, WRITERS, KILLS, PATIENCE = 100, 8, 50, 60
 seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(10**9))
 draw = random.Random(seed)
 EXACT = Decimal("9007199254740993.1")  # which is no floating-point number
-# For the test itself.  The default, which the consumers have, is above.
-os.environ["PGOPTIONS"] = r"-c default_transaction_isolation=read\ committed"
+# For the test itself.  The database's, which the consumers have, are worse.
+os.environ["PGOPTIONS"] = r"-c default_transaction_isolation=read\ committed -c statement_timeout=0"
 print(f"SEED={seed} test.py {' '.join(sys.argv[1:])}", flush=True)
 
 changed = threading.Condition()  # of all below
@@ -310,6 +310,8 @@ def run():
     )
     consumers[last].terminate()
     check_ended(last)
+    said.seek(0)
+    check(b"statement timeout" not in said.read(), "the role's statement_timeout ends a wait")
 
     with psycopg.connect() as connection:
         rows = connection.execute(
@@ -322,10 +324,8 @@ readme = (pathlib.Path(__file__).parent / "README.md").read_text()
 with psycopg.connect() as connection:
     connection.execute("DROP TABLE IF EXISTS event, event_reader")
     connection.execute(re.search("```sql\n(.*?)```", readme, re.DOTALL)[1])
-    connection.execute(
-        f'ALTER DATABASE "{connection.info.dbname}"'
-        " SET default_transaction_isolation = serializable"
-    )
+    for setting in "default_transaction_isolation = serializable", "statement_timeout = '900 ms'":
+        connection.execute(f'ALTER DATABASE "{connection.info.dbname}" SET {setting}')
 receiver = Server(("127.0.0.1", 0), Receiver)
 threading.Thread(target=receiver.serve_forever, daemon=True).start()
 writers = [threading.Thread(target=write, args=[n], daemon=True) for n in range(WRITERS)]
