@@ -25,7 +25,7 @@ BEGIN
         ALTER TABLE {table} ALTER notification_id SET DEFAULT uuidv7_feed_position();
         CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON {table}
             FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('notification_id');
-        CREATE VIEW {feed} AS
+        CREATE VIEW {feed} WITH (security_invoker) AS
             SELECT * FROM {table} WHERE notification_id < uuidv7_feed_position_watermark();
     END IF;
 END $make_feed$""")

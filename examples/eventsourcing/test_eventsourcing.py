@@ -310,6 +310,23 @@ class FeedTest(Store, unittest.TestCase):
         topics = [event.topic for event in recorder.select_notifications(None, 2)]
         self.assertEqual(topics, ["1min", "1min"])
 
+    def test_row_security(self):
+        """The view gives nobody rows that the table does not."""
+        self.create_recorder().insert_events(events())
+        with connect() as conn:
+            for sql in "", WAY_BACK + CONVERT:
+                conn.execute(sql)
+                conn.execute("""
+                    BEGIN;
+                    CREATE ROLE fast_uuid_reader;
+                    GRANT USAGE ON SCHEMA events TO fast_uuid_reader;
+                    GRANT SELECT ON stored_events, stored_events_feed TO fast_uuid_reader;
+                    ALTER TABLE stored_events ENABLE ROW LEVEL SECURITY;
+                    SET LOCAL ROLE fast_uuid_reader""")
+                found = conn.execute("SELECT FROM stored_events_feed")
+                self.assertEqual(found.rowcount, 0)
+                conn.execute("ROLLBACK")
+
     def test_empty_table(self):
         """That of the library becomes a feed."""
         theirs = self.recorder(postgres.PostgresApplicationRecorder)
