@@ -86,14 +86,19 @@ class FeedSubscription(postgres.PostgresSubscription):
         seen = 0
         try:
             with self._recorder.datastore.get_connection() as conn:
+                # uuidv7_feed_wait() refuses a higher level, and a timeout would end it.
                 conn.execute("SET default_transaction_isolation = 'read committed'")
-                while not self._has_been_stopped:
-                    waited = conn.execute(
-                        "SELECT uuidv7_feed_wait(%s, %s) AS seen", (seen, self.timeout)
-                    )
-                    seen = waited.fetchone()["seen"]
-                    self._has_been_notified.set()
-                conn.execute("RESET default_transaction_isolation")
+                conn.execute("SET statement_timeout = 0")
+                try:
+                    while not self._has_been_stopped:
+                        waited = conn.execute(
+                            "SELECT uuidv7_feed_wait(%s, %s) AS seen", (seen, self.timeout)
+                        )
+                        seen = waited.fetchone()["seen"]
+                        self._has_been_notified.set()
+                finally:
+                    conn.execute("RESET default_transaction_isolation")
+                    conn.execute("RESET statement_timeout")
         except BaseException as error:
             self._thread_error = self._thread_error or error
             self.stop()

@@ -285,16 +285,32 @@ class FeedTest(Store, unittest.TestCase):
                     other.close()
                     recorder.insert_events(events())  # wakes the subscription, to stop
 
-    def test_isolation(self):
-        """A subscription waits also where the default is above READ COMMITTED."""
-        options = "-c default_transaction_isolation=serializable"
-        with mock.patch.dict(os.environ, PGOPTIONS=options):
+    def test_settings(self):
+        """A subscription waits whatever the settings are, and leaves them as they are."""
+        options = "-c default_transaction_isolation=serializable -c statement_timeout=2s"
+        waits = "FROM pg_stat_activity WHERE query ~ '^SELECT uuidv7_feed_wait' AND state = 'active'"
+        with (
+            mock.patch.dict(os.environ, PGOPTIONS=options),
+            mock.patch.object(adapter.FeedSubscription, "timeout", "2.5 s"),
+            connect() as other,
+        ):
+            other.execute("SET statement_timeout = 0")
             recorder = self.create_recorder()
             saved = recorder.insert_events(events())
             with recorder.subscribe() as subscription:
-                seen = read(subscription, [], saved[0])
+                seen, waited = read(subscription, [], saved[0]), set()
+                while len(waited) < 2 and not subscription._thread_error:
+                    waited |= set(other.execute(f"SELECT query_start {waits}"))
                 saved += recorder.insert_events(events())
                 self.assertEqual(read(subscription, seen, saved[1]), saved)
+                while not subscription._thread_error:
+                    other.execute(f"SELECT pg_cancel_backend(pid) {waits}")
+                with self.assertRaisesRegex(OperationalError, "user request"):
+                    next(subscription)
+            show = "SELECT setting FROM pg_settings WHERE name ~ '^(default_.*_iso|statement_tim)'"
+            for conn in self.factory.datastore.pool._pool:
+                settings = [row["setting"] for row in conn.execute(show)]
+                self.assertEqual(settings, ["serializable", "2000"])
 
     def test_lock_timeout(self):
         """That of the settings holds, although there is no lock of the table."""
