@@ -67,11 +67,15 @@ class LockingApplicationRecorder(postgres.PostgresApplicationRecorder):
 class FeedApplicationRecorder(LockingApplicationRecorder):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        del self.lock_table_statements[1:]  # LOCK TABLE, after SET LOCAL lock_timeout
+        # The first statement sets lock_timeout.
+        locks = [statement.as_string()[:10] for statement in self.lock_table_statements[1:]]
         # The function of POSTGRES_ENABLE_DB_FUNCTIONS locks nothing, but notifies.
         i = self.create_insert_function_statement_index
         notify = SQL("NOTIFY {};").format(Identifier(self.channel_name)).as_string()
         function = self.sql_create_statements[i].as_string()
+        if locks != ["LOCK TABLE"] or notify not in function:
+            raise postgres.ProgrammingError("the adapter is for another version of eventsourcing")
+        del self.lock_table_statements[1:]
         self.sql_create_statements[i] = SQL(function.replace(notify, ""))
 
     def _notify_channel(self, curs):

@@ -339,6 +339,24 @@ class FeedTest(Store, unittest.TestCase):
             recorder.insert_events(events())
             self.assertEqual(next(conn.notifies()).payload, "")
 
+    def test_another_version(self):
+        """Of the library, without what the adapter takes out: refused."""
+
+        class Changed(adapter.LockingApplicationRecorder):
+            def __init__(self, *args):
+                super().__init__(*args)
+                change(self)
+
+        class Ours(adapter.FeedApplicationRecorder, Changed):
+            pass
+
+        for change in (
+            lambda recorder: recorder.lock_table_statements.pop(),
+            lambda recorder: setattr(recorder, "channel_name", "another"),
+        ):
+            with self.assertRaisesRegex(ProgrammingError, "another version"):
+                self.recorder(Ours)
+
     def test_row_security(self):
         """The view gives nobody rows that the table does not."""
         self.create_recorder().insert_events(events())
