@@ -1,4 +1,4 @@
-module watermill
+module example.com/fastuuid
 
 go 1.23.0
 

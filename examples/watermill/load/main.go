@@ -19,7 +19,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	fastuuid "watermill"
+	fastuuid "example.com/fastuuid"
 )
 
 const topic = "messages"
