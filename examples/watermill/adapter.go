@@ -15,20 +15,19 @@ type Schema struct{ sql.DefaultPostgreSQLSchema }
 func (s Schema) SchemaInitializingQueries(
 	p sql.SchemaInitializingQueriesParams,
 ) ([]sql.Query, error) {
-	queries, err := s.DefaultPostgreSQLSchema.SchemaInitializingQueries(p)
-	if err != nil {
-		return nil, err
+	queries, table := []sql.Query{}, s.MessagesTable(p.Topic)
+	if !s.InitializeSchemaWithoutTransaction {
+		lock := cmp.Or(s.InitializeSchemaLock, sql.DefaultSchemaInitializationLock("watermill"))
+		queries = append(queries, sql.Query{Query: fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lock)})
 	}
-	table := s.MessagesTable(p.Topic)
-	// The last one creates the table, after a lock that the settings can omit.
-	queries[len(queries)-1].Query = `CREATE TABLE IF NOT EXISTS ` + table + ` (
+	return append(queries, sql.Query{Query: `CREATE TABLE IF NOT EXISTS ` + table + ` (
 		"offset" bigint PRIMARY KEY DEFAULT uuidv7_feed_position(),
 		uuid varchar(36) NOT NULL,
 		created_at timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP,
 		payload ` + s.PayloadColumnType(p.Topic) + `,
-		metadata json)`
-	// A table of the default adapter stays as it was.
-	return append(queries, sql.Query{Query: `DO $check$
+		metadata json)`},
+		// A table of the default adapter stays as it was.
+		sql.Query{Query: `DO $check$
 		BEGIN
 			IF NOT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = '` + table + `'::regclass
 				AND pg_get_expr(adbin, adrelid) LIKE '%uuidv7_feed_position()') THEN

@@ -96,6 +96,20 @@ func TestPubSubSkipped(t *testing.T) {
 	})
 }
 
+// That of the initialization is one of the settings, which can also omit it.
+func TestLock(t *testing.T) {
+	usual := sql.DefaultSchemaInitializationLock("watermill")
+	for want, s := range map[string]sql.DefaultPostgreSQLSchema{
+		fmt.Sprintf("pg_advisory_xact_lock(%d)", usual): {},
+		"pg_advisory_xact_lock(7)":                      {InitializeSchemaLock: 7},
+		"CREATE TABLE":                                  {InitializeSchemaWithoutTransaction: true},
+	} {
+		queries, err := Schema{s}.SchemaInitializingQueries(sql.SchemaInitializingQueriesParams{})
+		require.NoError(t, err)
+		require.Contains(t, queries[0].Query, want)
+	}
+}
+
 // list has the UUIDs of what consumers have acknowledged.
 type list struct {
 	sync.Mutex
