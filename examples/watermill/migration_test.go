@@ -56,6 +56,22 @@ func TestNotMigrated(t *testing.T) {
 	require.ErrorContains(t, err, "watermill_orders has offsets from a sequence")
 }
 
+// New offsets are greater than all positions, also those of messages that were deleted.
+func TestWayBack(t *testing.T) {
+	followOld(t, &list{}).stop()
+	for _, step := range []int{1, 1, 2, 3} { // the first as often as one likes
+		migrate(t, step)
+	}
+	publish(t, ours.publisher(t, db), topic, "deleted")
+	var deleted, next int64
+	err := pool.QueryRow(ctx, `DELETE FROM watermill_orders RETURNING "offset"`).Scan(&deleted)
+	require.NoError(t, err)
+	migrate(t, 4)
+	publish(t, theirs.publisher(t, db), topic, "next")
+	require.NoError(t, pool.QueryRow(ctx, `SELECT "offset" FROM watermill_orders`).Scan(&next))
+	require.Greater(t, next, deleted)
+}
+
 // A message that was delivered before one with an earlier position comes again, after that one.
 func TestMigrationLateCommit(t *testing.T) {
 	old := followOld(t, &list{})
