@@ -1,5 +1,7 @@
 -- For fast_uuid.sql and back.sql.  Changes nothing of the store yet.
+\set AUTOCOMMIT on
 SET client_min_messages = warning;
+SET statement_timeout = 0;
 CREATE EXTENSION IF NOT EXISTS fast_uuid;
 SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'fast_uuid' \gset
 SET search_path = :schema;

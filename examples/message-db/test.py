@@ -61,9 +61,11 @@ def until(condition):
 
 
 def psql(script):
-    """What it says, run again if it could not lock the table in time"""
+    """What it says, whatever the settings are; run again if it could not lock in time"""
+    command = ["psql", "-X", "-q", "-v", "AUTOCOMMIT=off", "-f", script]
     while True:
-        said = subprocess.run(["psql", "-Xqf", script], stderr=subprocess.PIPE, text=True).stderr
+        said = subprocess.run(command, stderr=subprocess.PIPE, text=True,
+                              env=os.environ | {"PGOPTIONS": "-c statement_timeout=900ms"}).stderr
         if "lock timeout" not in said:
             return said
 
@@ -71,7 +73,8 @@ def psql(script):
 def until_it_waits(running):
     until(lambda: running.done() or superuser(
         """SELECT FROM pg_stat_activity
-            WHERE query LIKE 'CALL pg_temp.wait%' AND wait_event = 'PgSleep'"""))
+            WHERE query LIKE 'CALL pg_temp.wait%' AND wait_event = 'PgSleep'
+              AND query_start < clock_timestamp() - interval '1 s'"""))
 
 
 def psql_waits(script):
