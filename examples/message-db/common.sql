@@ -52,7 +52,7 @@ DECLARE
   began timestamptz := clock_timestamp();
 BEGIN
   WHILE EXISTS (SELECT FROM pg_stat_activity
-                 WHERE datname = current_database() AND backend_type = 'client backend'
+                 WHERE datname = current_database() AND backend_type <> 'autovacuum worker'
                    AND xact_start <= began AND pid <> pg_backend_pid())
   LOOP
     PERFORM pg_sleep(0.1), pg_stat_clear_snapshot();
