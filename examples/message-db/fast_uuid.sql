@@ -12,8 +12,6 @@ CALL pg_temp.wait();
 BEGIN;
 SET LOCAL lock_timeout = '2 s';
 LOCK TABLE message_store.messages;
-SELECT uuidv7_feed_position_observe(coalesce(max(global_position), 0))
-  FROM message_store.messages \g /dev/null
 ALTER TABLE message_store.messages ALTER global_position SET DEFAULT uuidv7_feed_position();
 CREATE OR REPLACE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON message_store.messages
   FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('global_position');
