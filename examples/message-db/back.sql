@@ -1,5 +1,5 @@
 -- Puts message-db back as it installs itself, beside writers and readers.  psql, as a superuser.
--- If it fails, run it again.
+-- If it fails, run it again.  The extension stays, and message_store may use its schema.
 \set ON_ERROR_STOP on
 \ir common.sql
 
