@@ -10,8 +10,11 @@ CALL pg_temp.wait();
 BEGIN;
 SET LOCAL lock_timeout = '2 s';
 LOCK TABLE message_store.messages;
--- The sequence goes on above all positions, also those of messages that have been deleted.
-SELECT setval('message_store.messages_global_position_seq', uuidv7_feed_position()) \g /dev/null
+-- The sequence goes on above all positions, also those of messages that have been deleted; where
+-- the default is the sequence, it stays.
+SELECT setval('message_store.messages_global_position_seq', uuidv7_feed_position())
+  FROM pg_attrdef WHERE adrelid = 'message_store.messages'::regclass
+   AND pg_get_expr(adbin, adrelid) LIKE '%uuidv7_feed_position()' \g /dev/null
 ALTER TABLE message_store.messages ALTER global_position
   SET DEFAULT nextval('message_store.messages_global_position_seq');
 DROP TRIGGER IF EXISTS zz_guard ON message_store.messages;

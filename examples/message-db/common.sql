@@ -2,6 +2,9 @@
 \set AUTOCOMMIT on
 SET client_min_messages = warning;
 SET statement_timeout = 0;
+BEGIN;
+-- Others do not see in pg_stat_activity when each transaction began.
+DO $$ BEGIN ASSERT current_setting('is_superuser')::boolean, 'must be a superuser'; END $$;
 CREATE EXTENSION IF NOT EXISTS fast_uuid;
 SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'fast_uuid' \gset
 SET search_path = :schema;
@@ -33,6 +36,7 @@ BEGIN
       USING HINT = 'The store was not changed. Another version needs a script of its own.';
   END IF;
 END $$;
+COMMIT;
 
 -- Also where it is edited already
 CREATE FUNCTION pg_temp.edit(which regproc, back boolean DEFAULT false) RETURNS void

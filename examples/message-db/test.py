@@ -19,6 +19,7 @@ STORE = """SELECT pg_get_functiondef(oid) FROM pg_proc
            UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger ORDER BY 1"""
 DEFAULT = """SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef
               WHERE adrelid = 'messages'::regclass AND adnum = 1"""
+SEQUENCE = "SELECT * FROM messages_global_position_seq"
 CATEGORY = "SELECT id, global_position FROM get_category_messages(%(category)s, %(position)s, 100)"
 # What a reader of all categories has to ask for, since message-db has no function for it
 EVERYTHING = """SELECT id::text, global_position FROM messages
@@ -60,9 +61,9 @@ def until(condition):
         time.sleep(0.01)
 
 
-def psql(script):
+def psql(*arguments):
     """What it says, whatever the settings are; run again if it could not lock in time"""
-    command = ["psql", "-X", "-q", "-v", "AUTOCOMMIT=off", "-f", script]
+    command = ["psql", "-X", "-q", "-v", "AUTOCOMMIT=off", "-f", *arguments]
     while True:
         said = subprocess.run(command, stderr=subprocess.PIPE, text=True,
                               env=os.environ | {"PGOPTIONS": "-c statement_timeout=900ms"}).stderr
@@ -89,6 +90,25 @@ def psql_waits(script):
         assert query(DEFAULT) == [shipped] and not running.done()
         before.commit()
         return running.result()
+
+
+def no_store():
+    """A run that fails leaves nothing."""
+    superuser("DROP EXTENSION fast_uuid")
+    assert 'schema "message_store" does not exist' in psql("fast_uuid.sql")
+    assert superuser("SELECT FROM pg_extension WHERE extname = 'fast_uuid'") == 0
+
+
+def no_superuser():
+    for script in "fast_uuid.sql", "back.sql":
+        assert "must be a superuser" in psql(script, "-U", "message_store")
+
+
+def back_without_there():
+    """A store as shipped stays as it is, with its small positions."""
+    shipped = query(STORE), query(SEQUENCE)
+    assert psql("back.sql") == ""
+    assert (query(STORE), query(SEQUENCE)) == shipped
 
 
 def another_version():
@@ -288,11 +308,13 @@ def opposite_order():
         ("transfer-1", 2), ("transfer-2", 2)]
 
 
+no_store()
 os.environ |= {"DATABASE_NAME": os.environ["PGDATABASE"], "CREATE_DATABASE": "off"}
 subprocess.run(["bash", "node_modules/@eventide/message-db/database/install.sh"], check=True,
                stdout=subprocess.DEVNULL)
-superuser("CREATE SCHEMA ext; ALTER EXTENSION fast_uuid SET SCHEMA ext")
-for test in (another_version, not_preloaded, beside_writers_and_readers, a_late_commit,
-             a_snapshot_from_before, expected_version, opposite_order):
+superuser("CREATE SCHEMA ext; CREATE EXTENSION fast_uuid SCHEMA ext")
+for test in (no_superuser, another_version, not_preloaded, back_without_there,
+             beside_writers_and_readers, a_late_commit, a_snapshot_from_before, expected_version,
+             opposite_order):
     test()
     print(f"{test.__name__}: passed")
