@@ -23,6 +23,8 @@ const (
 	batch = 100
 )
 
+var receiver = os.Getenv("RECEIVER")
+
 // As a string, because many receivers take JSON's numbers as floating point.
 type row struct {
 	Position int64           `json:"position,string"`
@@ -40,7 +42,7 @@ func deliver(rows []row) error {
 		// A redirect is an error: it would be followed by GET, without the rows.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	response, err := client.Post(os.Getenv("RECEIVER"), "application/json", bytes.NewReader(body))
+	response, err := client.Post(receiver, "application/json", bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,8 @@ func nextBatch(ctx context.Context, conn *pgx.Conn) (delivered int, err error) {
 func consume(stopping context.Context) error {
 	// SIGTERM ends no statement, so that a batch that was delivered is stored.
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, "")
+	// JSON is UTF-8, whatever encoding the database has.
+	conn, err := pgx.Connect(ctx, "client_encoding=UTF8")
 	if err != nil {
 		return err
 	}
@@ -114,6 +117,9 @@ func consume(stopping context.Context) error {
 }
 
 func main() {
+	if receiver == "" {
+		log.Fatal("RECEIVER must be the URL to post to")
+	}
 	stopping, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	for stopping.Err() == nil {
 		// Of the connection or the delivery: nothing was stored.

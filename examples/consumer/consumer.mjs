@@ -4,12 +4,13 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 
 const [table, group, batch] = ['event', 'mail', 100];
+const receiver = process.env.RECEIVER;
 let stopping = false;
 
 // Replace this. If it throws an error, the same rows come again. A row's payload is text, because
 // JSON.parse() changes numbers.
 async function deliver(rows) {
-  const response = await fetch(process.env.RECEIVER, {
+  const response = await fetch(receiver, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: `[${rows.map((row) => `{"position":"${row.position}","payload":${row.payload}}`)}]`,
@@ -72,6 +73,10 @@ async function consume() {
   }
 }
 
+if (!receiver) {
+  console.error('RECEIVER must be the URL to post to');
+  process.exit(1);
+}
 process.on('SIGTERM', () => {
   stopping = true;
 });

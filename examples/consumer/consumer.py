@@ -3,12 +3,14 @@
 import logging
 import os
 import signal
+import sys
 import time
 import urllib.request
 
 import psycopg
 
 TABLE, GROUP, BATCH = "event", "mail", 100
+RECEIVER = os.environ.get("RECEIVER") or sys.exit("RECEIVER must be the URL to post to")
 stopping = False
 
 
@@ -25,7 +27,7 @@ def deliver(rows):
     # Python, so payloads are the database's text.
     objects = [f'{{"position": "{row[0]}", "payload": {row[1] or "null"}}}' for row in rows]
     request = urllib.request.Request(
-        os.environ["RECEIVER"],
+        RECEIVER,
         f"[{','.join(objects)}]".encode(),
         {"Content-Type": "application/json"},
     )
@@ -53,7 +55,8 @@ def next_batch(connection):
 
 
 def consume():
-    with psycopg.connect(autocommit=True) as connection:
+    # JSON is UTF-8, whatever encoding the database has.
+    with psycopg.connect(autocommit=True, client_encoding="utf8") as connection:
         # uuidv7_feed_wait() refuses a higher level, and a timeout would end it.
         connection.execute(
             "SET default_transaction_isolation = 'read committed'; SET statement_timeout = 0"

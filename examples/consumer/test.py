@@ -1,7 +1,8 @@
 # Kills a consumer 50 times, between and during deliveries, beside writers that commit late
 # or roll back; restarts the server; lets two consumers take turns.  Every committed row must
 # arrive unchanged, in order, and no batch twice without a reason.
-# Usage: [SEED=...] test.py COMMAND...; the seed repeats what is drawn.
+# Runs as the server's user, in a database of its own, consumer_test.
+# The seed repeats what is drawn.
 
 import collections
 import http.server
@@ -20,11 +21,16 @@ from decimal import Decimal
 import psycopg
 
 BATCH, WRITERS, KILLS, PATIENCE = 100, 8, 50, 60
+if len(sys.argv) < 2:
+    sys.exit("usage: [SEED=...] test.py COMMAND..., such as test.py python consumer.py")
 seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(10**9))
 draw = random.Random(seed)
 EXACT = Decimal("9007199254740993.1")  # which is no floating-point number
 # For the test itself.  The database's, which the consumers have, are worse.
-os.environ["PGOPTIONS"] = r"-c default_transaction_isolation=read\ committed -c statement_timeout=0"
+os.environ["PGOPTIONS"] = (
+    r"-c default_transaction_isolation=read\ committed -c statement_timeout=0"
+    " -c client_encoding=utf8"
+)
 print(f"SEED={seed} test.py {' '.join(sys.argv[1:])}", flush=True)
 
 changed = threading.Condition()  # of all below
@@ -79,9 +85,9 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             rows = json.loads(body, parse_float=Decimal)
-            rows = [(int(row["position"]), row["payload"]) for row in rows]
+            rows = [(int(row["position"]), row["payload"]["Jürgen"]) for row in rows]
         except ValueError:
-            check(number in killed, "half a batch")
+            check(number in killed, "not JSON")
             return
         with changed:
             if number in killed:  # The next consumer's batch can have come before.
@@ -188,7 +194,8 @@ def write(number):
             with psycopg.connect() as connection:
                 while not ending.is_set():
                     inserted = connection.execute(
-                        "INSERT INTO event (payload) SELECT to_jsonb(%s::numeric)"
+                        "INSERT INTO event (payload)"
+                        " SELECT jsonb_build_object('Jürgen', %s::numeric)"
                         " FROM generate_series(1, %s) RETURNING position",
                         [payload, draw.randint(1, 60)],
                     ).fetchall()
@@ -196,7 +203,7 @@ def write(number):
                     while number % 2 and not connection.execute(
                         "SELECT EXISTS (SELECT FROM event"
                         " WHERE position >= uuidv7_feed_position_watermark()"
-                        " AND payload <> to_jsonb(%s::numeric))",
+                        " AND payload <> jsonb_build_object('Jürgen', %s::numeric))",
                         [payload],
                     ).fetchone()[0]:
                         if ending.wait(0.005):
@@ -315,20 +322,33 @@ def run():
 
     with psycopg.connect() as connection:
         rows = connection.execute(
-            "SELECT position, (payload #>> '{}')::numeric FROM event ORDER BY position"
+            "SELECT position, (payload ->> 'Jürgen')::numeric FROM event ORDER BY position"
         )
         check(rows.fetchall() == delivered, "what was delivered is not what was committed")
 
 
 readme = (pathlib.Path(__file__).parent / "README.md").read_text()
+with psycopg.connect(autocommit=True) as connection:
+    connection.execute("DROP DATABASE IF EXISTS consumer_test WITH (FORCE)")
+    connection.execute(
+        "CREATE DATABASE consumer_test TEMPLATE template0 ENCODING latin1 LOCALE 'C'"
+    )
+os.environ["PGDATABASE"] = "consumer_test"
 with psycopg.connect() as connection:
-    connection.execute("DROP TABLE IF EXISTS event, event_reader")
+    connection.execute("CREATE EXTENSION fast_uuid")
     connection.execute(re.search("```sql\n(.*?)```", readme, re.DOTALL)[1])
-    for setting in "default_transaction_isolation = serializable", "statement_timeout = '900 ms'":
-        connection.execute(f'ALTER DATABASE "{connection.info.dbname}" SET {setting}')
+    for setting in (
+        "default_transaction_isolation = serializable",
+        "statement_timeout = '900 ms'",
+        "client_encoding = sql_ascii",  # as where the database itself has that
+    ):
+        connection.execute(f"ALTER DATABASE consumer_test SET {setting}")
 receiver = Server(("127.0.0.1", 0), Receiver)
 threading.Thread(target=receiver.serve_forever, daemon=True).start()
 writers = [threading.Thread(target=write, args=[n], daemon=True) for n in range(WRITERS)]
+unset = {name: value for name, value in os.environ.items() if name != "RECEIVER"}
+told = subprocess.run(sys.argv[1:], env=unset, stderr=subprocess.PIPE, timeout=PATIENCE)
+check(told.returncode == 1 and told.stderr.count(b"\n") == 1, "without RECEIVER, not one line")
 started = time.monotonic()
 with tempfile.TemporaryFile() as said:
     try:
