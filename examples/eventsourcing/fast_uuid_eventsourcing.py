@@ -11,6 +11,7 @@ from psycopg.sql import SQL, Identifier, Literal
 # The conversion in README.md, of a table that has no events yet
 MAKE_FEED = SQL("""; DO $make_feed$
 BEGIN
+    PERFORM uuidv7_feed_position_watermark();    -- fails where it is not preloaded
     FOR try IN 1..2 LOOP    -- first without the lock, for which all others would wait
         EXIT WHEN to_regclass({feed_name}) IS NOT NULL;    -- perhaps by another process
         IF EXISTS (SELECT FROM {table}) THEN

@@ -374,6 +374,17 @@ class FeedTest(Store, unittest.TestCase):
                 self.assertEqual(found.rowcount, 0)
                 conn.execute("ROLLBACK")
 
+    def test_not_preloaded(self):
+        """Without the watermark, as on PostgreSQL 15 and 16, the start fails, not the first read."""
+        self.create_recorder()
+        with connect() as conn:
+            conn.execute("ALTER FUNCTION uuidv7_feed_position_watermark RENAME TO not_preloaded")
+            try:
+                with self.assertRaisesRegex(ProgrammingError, "uuidv7_feed_position_watermark"):
+                    self.create_recorder()
+            finally:
+                conn.execute("ALTER FUNCTION not_preloaded RENAME TO uuidv7_feed_position_watermark")
+
     def test_empty_table(self):
         """That of the library becomes a feed."""
         theirs = self.recorder(postgres.PostgresApplicationRecorder)

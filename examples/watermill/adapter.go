@@ -29,6 +29,7 @@ func (s Schema) SchemaInitializingQueries(
 		// A table of the default adapter stays as it was.
 		sql.Query{Query: `DO $check$
 		BEGIN
+			PERFORM uuidv7_feed_position_watermark(); -- fails where it is not preloaded
 			IF NOT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = '` + table + `'::regclass
 				AND pg_get_expr(adbin, adrelid) LIKE '%uuidv7_feed_position()') THEN
 				RAISE '% has offsets from a sequence: migrate it, as README.md of the adapter says',

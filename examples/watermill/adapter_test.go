@@ -110,6 +110,15 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// Without the watermark, as on PostgreSQL 15 and 16, the start fails, not the first poll.
+func TestNotPreloaded(t *testing.T) {
+	_, err := pool.Exec(ctx, "ALTER FUNCTION uuidv7_feed_position_watermark RENAME TO not_preloaded")
+	require.NoError(t, err)
+	defer pool.Exec(ctx, "ALTER FUNCTION not_preloaded RENAME TO uuidv7_feed_position_watermark")
+	err = ours.subscriber(t, sql.SubscriberConfig{}).SubscribeInitialize("preloading")
+	require.ErrorContains(t, err, "uuidv7_feed_position_watermark")
+}
+
 // list has the UUIDs of what consumers have acknowledged.
 type list struct {
 	sync.Mutex
