@@ -331,7 +331,7 @@ readme = (pathlib.Path(__file__).parent / "README.md").read_text()
 with psycopg.connect(autocommit=True) as connection:
     connection.execute("DROP DATABASE IF EXISTS consumer_test WITH (FORCE)")
     connection.execute(
-        "CREATE DATABASE consumer_test TEMPLATE template0 ENCODING latin1 LOCALE 'C'"
+        "CREATE DATABASE consumer_test TEMPLATE template0 ENCODING latin1 LOCALE_PROVIDER libc LOCALE 'C'"
     )
 os.environ["PGDATABASE"] = "consumer_test"
 with psycopg.connect() as connection:
