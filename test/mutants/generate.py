@@ -12,8 +12,8 @@ C = [
     (r"\bif \((.*)\)(\s*)$", r"if ((\1) || 1)\2"),
     (r"\breturn ([^;]*[^;\w][^;]*);", r"return !(\1);"),
     (r" \? ", " && 0 ? "), (r" \? ", " || 1 ? "), (r"!(?!=)", ""), (r"~", ""),
-    # two neighbouring arguments, of which one is a call, change places
-    (r"([(,]\s*)((?:[^(),]|\([^()]*\))+)(,\s*)((?:[^(),]|\([^()]*\))+)(?=[,)])", r"\1\4\3\2"),
+    # two neighbouring arguments, but not of ereport(), change places
+    (r"([(,]\s*)(?!err)((?:[^(),]|\([^()]*\))+)(,\s*)((?:[^(),]|\([^()]*\))+)(?=[,)])", r"\1\4\3\2"),
     # another constant; one flag fewer
     (r"(?<![\w.>#])([A-Z][A-Z0-9]*_[A-Z0-9_]+|\d+)(?![\w.(])", r"(\1 + 1)"),
     (r"(?<![\w.])([1-9]\d*)(?![\w.])", r"(\1 - 1)"),
