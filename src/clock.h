@@ -38,6 +38,11 @@ extern void fuuid_clock_require_observable(uint64 ns);
 /*
  * Read the clock, in nanoseconds since 1970-01-01 UTC, as all times here.
  * Raises an error if it cannot be read, or is not between 1970 and 2554.
+ *
+ * This is most of a UUID's cost.  To follow the time stamp counter between two
+ * readings took 10 ns rather than 25, or 1 % less for an insertion of a million
+ * rows.  But speed alone could then push the time ahead of the clock, and nobody
+ * tells a library when the kernel stops trusting the counter.
  */
 static inline uint64
 fuuid_clock_read(void)
