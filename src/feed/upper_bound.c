@@ -18,61 +18,79 @@
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "compat.h"
 #include "feed/feed.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "test_point.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 /* What the server writes at the end of a sequence's page. */
 #define SEQUENCE_MAGIC 0x1717
 
+/* The schema of the extension in this database; InvalidOid if there is none. */
+static Oid
+extension_schema(Oid extension)
+{
+	Oid			schema = InvalidOid;
+	Relation	extensions = table_open(ExtensionRelationId, AccessShareLock);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	ScanKeyData key;
+
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
+	scan = systable_beginscan(extensions, ExtensionOidIndexId, true, NULL, 1,
+							  &key);
+	if (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	systable_endscan(scan);
+	table_close(extensions, AccessShareLock);
+	return schema;
+}
+
+/* The role that owns a relation, whose row may just have been deleted. */
+static Oid
+relation_owner(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
 /*
- * Find the sequence among the members of the extension; InvalidOid if it is
- * missing.  If another one of that name was added, the first created counts.
+ * Find the sequence of the extension; InvalidOid if it is missing.  Whoever
+ * created the extension need not be a superuser, and can add sequences of his
+ * own to it, which would move the time of all databases.  So it counts only in
+ * the extension's schema, where no other has its name, and as a superuser's.
  */
 Oid
 fuuid_upper_bound_find(void)
 {
 	Oid			extension = get_extension_oid("fast_uuid", true);
-	Oid			found = InvalidOid;
-	Relation	depend;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	ScanKeyData keys[2];
+	Oid			found;
 
 	if (!OidIsValid(extension))
 		return InvalidOid;
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(ExtensionRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(extension));
-	depend = table_open(DependRelationId, AccessShareLock);
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2,
-							  keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend member = (Form_pg_depend) GETSTRUCT(tuple);
-		char	   *name;
-
-		if (member->deptype != DEPENDENCY_EXTENSION ||
-			member->classid != RelationRelationId ||
-			get_rel_relkind(member->objid) != RELKIND_SEQUENCE)
-			continue;
-		name = get_rel_name(member->objid);
-		if (name != NULL && strcmp(name, FUUID_UPPER_BOUND_NAME) == 0 &&
-			(!OidIsValid(found) || member->objid < found))
-			found = member->objid;
-	}
-	systable_endscan(scan);
-	table_close(depend, AccessShareLock);
+	found = get_relname_relid(FUUID_UPPER_BOUND_NAME,
+							  extension_schema(extension));
+	if (!OidIsValid(found) || get_rel_relkind(found) != RELKIND_SEQUENCE ||
+		!superuser_arg(relation_owner(found)) ||
+		getExtensionOfObject(RelationRelationId, found) != extension)
+		return InvalidOid;
 	return found;
 }
 

@@ -24,8 +24,8 @@ my $works = "$call IS NOT NULL";
 
 sub as_role
 {
-	my ($role, $sql) = @_;
-	my (undef, $out, $err) = $node->psql('owned', "\\set VERBOSITY verbose\n$sql",
+	my ($role, $sql, $database) = (@_, 'owned');
+	my (undef, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\n$sql",
 		extra_params => [ '-U', $role ], on_error_stop => 0);
 	return "$out$err";
 }
@@ -50,19 +50,42 @@ foreach my $sql ("SELECT setval('fast_uuid_upper_bound', $now)",
 is(as_role('owner', "BEGIN READ ONLY; $works"), 't', 'the creator has the order, READ ONLY too');
 check_others('the creator tried');
 
-# A sequence of the creator's own in the extension, in another schema.
-is( as_role('owner', qq{
-CREATE SCHEMA mine;
-CREATE SEQUENCE mine.fast_uuid_upper_bound;
-ALTER EXTENSION fast_uuid ADD SEQUENCE mine.fast_uuid_upper_bound;
-SELECT setval('mine.fast_uuid_upper_bound', $far) IS NOT NULL;
-$works}), "t\nt", 'another sequence in the extension does not count');
-$node->safe_psql('owned', q{
-ALTER EXTENSION fast_uuid DROP SEQUENCE public.fast_uuid_upper_bound;
-ALTER EXTENSION fast_uuid ADD SEQUENCE public.fast_uuid_upper_bound});
-$node->restart;
-is(as_role('owner', $works), 't', '... nor after a restart, where it is found before the first');
-check_others('another sequence, after a restart');
+# A sequence of the creator's own in the extension, created after it or before, with which
+# he does what he can.
+$node->safe_psql('postgres', 'CREATE DATABASE planted OWNER owner');
+my $plant = "CREATE SCHEMA mine;\n"
+  . 'CREATE SEQUENCE mine.fast_uuid_upper_bound INCREMENT BY 3155760000000000';
+my $add = 'ALTER EXTENSION fast_uuid ADD SEQUENCE mine.fast_uuid_upper_bound';
+as_role('owner', "$plant;\n$add");
+as_role('owner', "$plant;\nCREATE EXTENSION fast_uuid;\n$add", 'planted');
+foreach my $database ('owned', 'planted')
+{
+	my $members = $node->safe_psql($database,
+		q{SELECT count(*) FROM pg_depend JOIN pg_class ON objid = pg_class.oid
+		  WHERE deptype = 'e' AND relname = 'fast_uuid_upper_bound'});
+	is($members, '2', "$database: the extension has two sequences");
+	foreach my $sql ($works, "SELECT nextval('mine.fast_uuid_upper_bound') IS NOT NULL",
+		"SELECT setval('mine.fast_uuid_upper_bound', $far) IS NOT NULL",
+		'ALTER SEQUENCE mine.fast_uuid_upper_bound RESTART 9223372036854775807')
+	{
+		as_role('owner', $sql, $database);
+		is(as_role('owner', $works, $database), 't', "$database: works after $sql");
+		check_others("$database: $sql");
+	}
+	$node->restart;
+	is(as_role('owner', $works, $database), 't', "$database: works after a restart");
+	check_others("$database: after a restart");
+}
+
+# Nor does one count that takes the place of the extension's.
+$node->safe_psql('planted', 'ALTER SEQUENCE public.fast_uuid_upper_bound RENAME TO moved');
+$node->safe_psql('planted', 'GRANT CREATE ON SCHEMA public TO owner');
+like(as_role('owner', qq{
+ALTER EXTENSION fast_uuid DROP SEQUENCE mine.fast_uuid_upper_bound;
+ALTER SEQUENCE mine.fast_uuid_upper_bound SET SCHEMA public;
+ALTER EXTENSION fast_uuid ADD SEQUENCE public.fast_uuid_upper_bound;
+$call}, 'planted'), qr/ERROR:  55000: feed ids require sequence/, 'in its place: an error');
+check_others('in its place');
 
 # A role that may write all sequences.
 $node->safe_psql('owned', 'GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO careless');
