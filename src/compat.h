@@ -9,14 +9,11 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "utils/guc.h"
+#include "utils/guc_tables.h"
 #include "utils/wait_event.h"
 
-/*
- * Up to 15 postgres.h itself defines the macros for values of type text, and
- * no exported function returns the record of a setting.
- */
+/* Up to 15 postgres.h itself defines the macros for values of type text. */
 #if PG_VERSION_NUM >= 160000
-#include "utils/guc_tables.h"
 #include "varatt.h"
 #endif
 
@@ -94,20 +91,27 @@
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
-/*
- * Has a setting that is not defined yet been set?  GetConfigOption() cannot
- * tell since 17: one that was reset is empty, not NULL.
- */
-static inline bool
-fuuid_placeholder_is_set(const char *name)
+/* The record of a setting, or NULL; up to 15 only all are to be had. */
+static inline struct config_generic *
+fuuid_find_setting(const char *name)
 {
 #if PG_VERSION_NUM >= 160000
-	struct config_generic *setting = find_option(name, false, true, LOG);
-
-	return setting != NULL && setting->source != PGC_S_DEFAULT;
+	return find_option(name, false, true, LOG);
 #else
-	return GetConfigOption(name, true, false) != NULL;
+	struct config_generic **settings = get_guc_variables();
+
+	for (int i = 0; i < GetNumConfigOptions(); i++)
+		if (pg_strcasecmp(settings[i]->name, name) == 0)
+			return settings[i];
+	return NULL;
 #endif
 }
+
+/* The members of that record for a text, which 19 moved. */
+#if PG_VERSION_NUM >= 190000
+#define FUUID_STRING_SETTING(setting)	(&(setting)->_string)
+#else
+#define FUUID_STRING_SETTING(setting)	((struct config_string *) (setting))
+#endif
 
 #endif							/* FUUID_COMPAT_H */

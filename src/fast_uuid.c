@@ -11,6 +11,7 @@
 #include "compat.h"
 #include "entropy/entropy.h"
 #include "feed/feed.h"
+#include "placeholders.h"
 #include "utils/memutils.h"
 
 FUUID_MODULE_MAGIC;
@@ -19,6 +20,12 @@ PGDLLEXPORT void _PG_init(void);
 
 /* The characters that separate the names in a list, or surround them. */
 #define LIST_SEPARATORS ", \t\n\v\f\r\""
+
+/* All settings; they are defined below. */
+static const char *const setting_names[] = {
+	"fast_uuid.allowed_sources", "fast_uuid.source", "fast_uuid.seed",
+	"fast_uuid.buffer_size", "fast_uuid.vdso", "fast_uuid.max_clock_lead"
+};
 
 static char *allowed_text;
 static char *seed_text;
@@ -121,17 +128,16 @@ static void
 require_preloaded(void)
 {
 	const char *name = "fast_uuid.allowed_sources";
-	const char *value;
+	const char *value = fuuid_placeholder_value(name);
 	uint32		sources;
 
-	if (!fuuid_placeholder_is_set(name) || IsParallelWorker())
+	if (value == NULL || IsParallelWorker())
 		return;
 	if (!process_shared_preload_libraries_in_progress)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("fast_uuid must be loaded via \"shared_preload_libraries\" to set \"%s\"", name),
 				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server, or remove the setting and reconnect.")));
-	value = GetConfigOption(name, false, false);
 	if (parse_sources(value, &sources) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -156,6 +162,8 @@ define_settings(void)
 	 */
 	HOLD_INTERRUPTS();
 	ExitOnAnyError = true;
+	for (int i = 0; i < (int) lengthof(setting_names); i++)
+		fuuid_placeholder_keep_resets(setting_names[i]);
 
 	DefineCustomStringVariable("fast_uuid.allowed_sources",
 							   "Sets the entropy sources that may be used.",

@@ -103,6 +103,22 @@ sub flood
 	return $self->{socket}->flush;
 }
 
+# Run statements in a pipeline: by the extended protocol, with one Sync for all of them.
+sub pipeline
+{
+	my ($self, @statements) = @_;
+	foreach my $sql (@statements)
+	{
+		my %messages = (P => "\0$sql\0" . pack('n', 0), B => "\0\0" . pack('n3', 0, 0, 0),
+			E => "\0" . pack('N', 0));
+		$self->{socket}->print($_ . pack('N', 4 + length $messages{$_}) . $messages{$_})
+		  foreach qw(P B E);
+	}
+	$self->{socket}->print('S' . pack('N', 4));
+	$self->{socket}->flush;
+	return $self->receive;
+}
+
 # Has something come of them?
 sub has_answer
 {
