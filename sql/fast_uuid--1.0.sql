@@ -243,7 +243,7 @@ CREATE FUNCTION fast_uuid_benchmark(
   OUT ns_per_request double precision, OUT mb_per_second double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_benchmark'
-LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 40;
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 30;
 
 REVOKE ALL ON FUNCTION fast_uuid_benchmark(integer) FROM PUBLIC;
 

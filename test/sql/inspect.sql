@@ -29,13 +29,13 @@ SELECT * FROM fast_uuid_stats() WHERE name <> 'feed';
 CREATE TEMP TABLE measured AS SELECT * FROM fast_uuid_benchmark(1);
 SELECT array_agg(DISTINCT source)
          = (SELECT array_agg(name ORDER BY name) FROM fast_uuid_sources() WHERE available) AS all,
-       count(*) = 4 * count(DISTINCT (source, implementation)) AS four_sizes,
+       count(*) = 6 * count(DISTINCT (source, implementation)) AS six_sizes,
        array_agg(DISTINCT bytes) AS bytes,
        -- up to the two roundings, to a tenth each
        bool_and(ns_per_request > 0 AND abs(mb_per_second - 1000.0 * bytes / ns_per_request)
                 <= 0.051 * (1 + mb_per_second / ns_per_request)) AS measured,
        count(*) FILTER (WHERE implementation = 'system call') AS by_system_call,
-       count(*) FILTER (WHERE implementation = 'vDSO') = 4 * (
+       count(*) FILTER (WHERE implementation = 'vDSO') = 6 * (
          SELECT count(*) FROM fast_uuid_sources() WHERE implementation = 'vDSO') AS by_vdso
   FROM measured;
 SHOW fast_uuid.vdso;
