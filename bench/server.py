@@ -8,6 +8,7 @@ import time
 import psycopg
 
 MILLION = 1000000
+ARRAY = f'SELECT cardinality(uuidv7_fast_array({MILLION}))'
 
 # Nothing in the background; room for a million rows without a checkpoint, in files of WAL
 # that are there already.
