@@ -8,13 +8,15 @@ import statistics
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
+from generators import FEED, KEY, SOURCES
 from results import quartiles
 from server import ARRAY, MILLION, Server, count, time_ms
 
-FIRST = 'SELECT uuidv7_fast()'
-GETRANDOM = {'fast_uuid.source': 'getrandom'}
+FIRST = f'SELECT {KEY.call}'
+UNBUFFERED = MILLION // 10    # values: some sources take microseconds for one
 INSERT = f'INSERT INTO {{}} SELECT FROM generate_series(1, {MILLION})'
 ROW = 'INSERT INTO {} DEFAULT VALUES'
 
@@ -31,13 +33,16 @@ class Build:
             with server.connect() as connection:
                 connection.execute('CREATE EXTENSION fast_uuid')
         self.session = running.enter_context(self.preloaded.connect())
-        for table, call in (('filled', 'uuidv7_fast()'), ('fed', 'uuidv7_feed_id()')):
-            self.session.execute(
-                f'CREATE UNLOGGED TABLE {table} (id uuid PRIMARY KEY DEFAULT {call})')
+        for table, key in (('filled', KEY), ('fed', FEED)):
+            self.session.execute(f'CREATE UNLOGGED TABLE {table} (id {key.column} PRIMARY KEY)')
 
     def ms(self, statement, settings=None):
         self.session.execute('TRUNCATE filled, fed')
         return time_ms(self.session, statement, settings)
+
+    def value_ns(self, generator):
+        values = UNBUFFERED if 'fast_uuid.buffer_size' in generator.settings else MILLION
+        return self.ms(count(generator.call, values), generator.settings) * 1e6 / values
 
     def transaction_us(self, clients, statement):
         """Of clients that do nothing else."""
@@ -55,9 +60,7 @@ def first_call_us(server):
 
 
 CASES = {
-    'a million keys, ms': lambda build: build.ms(count('uuidv7_fast()')),
-    'a million keys, getrandom, ms': lambda build: build.ms(count('uuidv7_fast()'), GETRANDOM),
-    'a million feed ids, ms': lambda build: build.ms(count('uuidv7_feed_id()')),
+    **{f'{one.name}, ns': partial(Build.value_ns, generator=one) for one in (KEY, *SOURCES, FEED)},
     'an array of a million, ms': lambda build: build.ms(ARRAY),
     'a million rows inserted, ms': lambda build: build.ms(INSERT.format('filled')),
     'a million rows of a feed inserted, ms': lambda build: build.ms(INSERT.format('fed')),
@@ -95,11 +98,11 @@ def main():
                         figures[name].append(value)
 
     print(f'\nMedians of {options.rounds} rounds; quartiles of the ratio within a round')
-    print(f'{"":40} {"now":>9} {"before":>9} {"ratio":>6}  quartiles')
+    print(f'{"":44} {"now":>9} {"before":>9} {"ratio":>6}  quartiles')
     for name in CASES:
         ratios = [new / old for new, old in zip(now[name], before[name])]
         q1, ratio, q3 = quartiles(ratios)
-        print(f'{name:40} {statistics.median(now[name]):9.1f}'
+        print(f'{name:44} {statistics.median(now[name]):9.1f}'
               f' {statistics.median(before[name]):9.1f} {ratio:6.3f}  {q1:.3f}-{q3:.3f}')
 
 

@@ -38,6 +38,7 @@ SOURCES = [
     from_source('openssl, unbuffered', source='openssl', buffer_size='0'),
     from_source('getrandom, unbuffered', source='getrandom', buffer_size='0'),
     from_source('urandom, unbuffered', source='urandom', buffer_size='0'),
+    from_source('xorshift128+, unbuffered', source='xorshift128+', buffer_size='0'),
 ]
 
 
