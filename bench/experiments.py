@@ -21,6 +21,17 @@ def statements(bench):
                 bench.record('statements', one.name, MILLION, n, 'ms', ms)
 
 
+def requests(bench):
+    """What each source costs without fast_uuid's buffer, by the size of a request."""
+    with bench.server.connect() as connection:
+        for n in bench.rounds('Requests to the sources'):
+            for source, implementation, size, ns in connection.execute(
+                    'SELECT source, implementation, bytes, ns_per_request'
+                    ' FROM fast_uuid_benchmark()'):
+                name = f'getrandom, {implementation}' if source == 'getrandom' else source
+                bench.record('requests', name, size, n, 'ns', ns)
+
+
 def bulk(bench):
     """A million values at once."""
     with bench.server.connect() as connection:
@@ -84,4 +95,4 @@ def sessions(bench):
                 bench.record('sessions', one.name, clients, n, 'values per second', per_second)
 
 
-ALL = [statements, bulk, inserts, first_call, sessions, watermark, missed, woken]
+ALL = [statements, requests, bulk, inserts, first_call, sessions, watermark, missed, woken]

@@ -14,7 +14,8 @@ from generators import (BASELINE, CORE_V4, CORE_V7, FEED, IDENTITY, KEY, NEXTVAL
 # Colours that can be seen on both.
 OURS, GREY = '#1688a8', '#848d97'
 SHORT = {BASELINE.name: 'no-op C function', CORE_V7.name: 'uuidv7(), built in',
-         PG_UUIDV7.name: 'pg_uuidv7'}
+         PG_UUIDV7.name: 'pg_uuidv7', 'openssl': 'openssl (default)',
+         'getrandom, vDSO': 'getrandom (vDSO)', 'getrandom, system call': 'getrandom (call)'}
 # For what Matplotlib draws in black on white.
 DARK = ('@media (prefers-color-scheme: dark) { #patch_1 path { fill: #0d1117 !important }'
         ' text { fill: #e6edf3 } [style*="#000000"] { stroke: #e6edf3 !important } }')
@@ -57,6 +58,49 @@ def statements(figure, summary):
     bars(figure.subplots(), summary, 'statements', 'A million values', labels, 'ms', '{:,.0f} ms')
 
 
+def beside(axes, side, x, labels):
+    """labels: heights where lines end, with text, moved apart where one would cover the next."""
+    heights, texts = zip(*sorted(labels))
+    heights = numpy.log(heights)
+    for _ in range(100):
+        missing = numpy.maximum(0.7 - numpy.diff(heights), 0) / 2
+        heights[:-1] -= missing
+        heights[1:] += missing
+    for text, height in zip(texts, numpy.exp(heights)):
+        axes.annotate(text, (x, height), (10 if side == 'right' else -10, 0), va='center',
+                      ha='left' if side == 'right' else 'right', textcoords='offset points',
+                      annotation_clip=False)
+
+
+def requests(figure, summary):
+    """Requests to the sources by size: for the 8 bytes of a UUID openssl takes many times as
+    long as getrandom by the vDSO, for the 4096 of the buffer less than any other
+    cryptographic source."""
+    figure.set_size_inches(WIDTH, 4.2)
+    axes = figure.subplots()
+    axes.loglog()
+    sizes = summary.parameters('requests')
+    numbers = [int(size) for size in sizes]
+    left, right = [], []
+    for case in summary.cases('requests'):
+        rows = [summary.get('requests', case, size, 'ns') for size in sizes]
+        median, q1, q3 = (numpy.array([row[column] for row in rows])
+                          for column in ('median', 'q1', 'q3'))
+        axes.errorbar(numbers, median, [median - q1, q3 - median], marker='o', linewidth=2,
+                      color=OURS if case == 'openssl' else GREY)
+        first, last = (f"{float(f'{value:.3g}'):,g}" for value in median[[0, -1]])
+        left.append((median[0], f'{SHORT.get(case, case)}  {first}'))
+        right.append((median[-1], last))
+    beside(axes, 'left', numbers[0], left)
+    beside(axes, 'right', numbers[-1], right)
+    axes.set_title('Nanoseconds per request by size', pad=16)
+    axes.set_xlabel('bytes; both scales are logarithmic')
+    axes.set_xticks(numbers, sizes)
+    axes.tick_params(length=0, which='both')
+    axes.yaxis.set_visible(False)
+    axes.spines[:].set_visible(False)
+
+
 def inserts(figure, summary):
     """A million rows by each key: uuidv7_fast() and bigint take about the same time,
     gen_random_uuid() takes longest and has the largest index."""
@@ -70,7 +114,7 @@ def inserts(figure, summary):
          '{:.1f} MB', 1e6)
 
 
-ALL = {draw.__name__: draw for draw in (statements, inserts)}
+ALL = {draw.__name__: draw for draw in (statements, requests, inserts)}
 
 
 def draw(experiment, summary, machine, directory):
