@@ -45,14 +45,6 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION uuidv7_fast_array(integer, text) IS
 'generate an array of version 7 UUIDs for the current time, ascending';
 
-CREATE FUNCTION uuidv7_fast_set(count bigint, source text DEFAULT NULL)
-RETURNS SETOF uuid
-AS 'MODULE_PATHNAME', 'uuidv7_fast_set'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_fast_set(bigint, text) IS
-'generate rows of version 7 UUIDs for the current time, ascending';
-
 -- Times in and out
 
 CREATE FUNCTION uuidv7_fast_min(ts timestamptz)

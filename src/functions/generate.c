@@ -7,7 +7,6 @@
 
 #include "catalog/pg_type.h"
 #include "clock.h"
-#include "funcapi.h"
 #include "functions/arguments.h"
 #include "session.h"
 #include "utils/array.h"
@@ -19,7 +18,6 @@ PG_FUNCTION_INFO_V1(uuidv7_fast);
 PG_FUNCTION_INFO_V1(uuidv7_fast_from);
 PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
-PG_FUNCTION_INFO_V1(uuidv7_fast_set);
 PG_FUNCTION_INFO_V1(uuidv7_fast_array);
 PG_FUNCTION_INFO_V1(fast_uuid_observe);
 PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
@@ -134,35 +132,6 @@ uuidv7_fast_at(PG_FUNCTION_ARGS)
 	ns = (random >> FUUID_RANDOM_BITS) * FUUID_NS_PER_US >>
 		(64 - FUUID_RANDOM_BITS);
 	return value_at(unix_us, ns, random);
-}
-
-/* Generate ascending UUIDs, one per row, each when its row is asked for. */
-Datum
-uuidv7_fast_set(PG_FUNCTION_ARGS)
-{
-	FuncCallContext *context;
-	int			source;			/* -1: that of fast_uuid.source */
-
-	if (SRF_IS_FIRSTCALL())
-	{
-		source = PG_ARGISNULL(1) ? -1 :
-			fuuid_source_by_name(PG_GETARG_DATUM(1));
-		fuuid_require_argument(fcinfo, 0, "count");
-		if (PG_GETARG_INT64(0) < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("argument \"count\" must not be negative")));
-
-		context = SRF_FIRSTCALL_INIT();
-		context->max_calls = PG_GETARG_INT64(0);
-		context->user_fctx = (void *) (intptr_t) source;
-	}
-
-	context = SRF_PERCALL_SETUP();
-	if (context->call_cntr == context->max_calls)
-		SRF_RETURN_DONE(context);
-	source = (intptr_t) context->user_fctx;
-	SRF_RETURN_NEXT(context, value_now(source >= 0 ? source : fuuid_source));
 }
 
 /* Generate an array of UUIDs, in one order with all others of this backend. */

@@ -32,7 +32,7 @@ SELECT fast_uuid_reset_ordering() \g /dev/null
 SELECT uuidv7_fast_at(clock_timestamp() + '500 ms') AS ahead \gset
 SELECT fast_uuid_observe(:'ahead') \g /dev/null
 SELECT uuidv7_fast() > :'ahead' AS one, (uuidv7_fast_array(300))[1] > :'ahead' AS of_array,
-       (SELECT bool_and(id > :'ahead') FROM uuidv7_fast_set(300) AS id) AS of_set;
+       (SELECT bool_and(uuidv7_fast() > :'ahead') FROM generate_series(1, 300)) AS many;
 
 -- After a reset nothing is left of a lead.
 SELECT fast_uuid_observe(uuidv7_fast_at(clock_timestamp() + '30 min')) \g /dev/null

@@ -75,7 +75,7 @@ RESET fast_uuid.allowed_sources;
 -- The source by setting and by argument, from every generator, without an allowlist and with one
 CREATE FUNCTION pg_temp.by_cursor() RETURNS uuid LANGUAGE plpgsql SET fast_uuid.source = 'urandom' AS $$
 DECLARE
-  c CURSOR FOR SELECT uuidv7_fast_set(9);
+  c CURSOR FOR SELECT uuidv7_fast() FROM generate_series(1, 9);
   id uuid;
 BEGIN
   OPEN c;
@@ -86,7 +86,7 @@ BEGIN
   RETURN id;
 END $$;
 CREATE TEMP VIEW calls AS
-  SELECT unnest(ARRAY['uuidv7_fast(%s) FROM generate_series(1, 2)', 'uuidv7_fast_set(2, %s)',
+  SELECT unnest(ARRAY['uuidv7_fast(%s) FROM generate_series(1, 2)',
                       'uuidv7_fast(interval ''0'', %s) FROM generate_series(1, 2)',
                       'uuidv7_fast_at(now(), %s) FROM generate_series(1, 2)',
                       'unnest(uuidv7_fast_array(2, %s))']) AS call;

@@ -17,15 +17,15 @@ plan skip_all => 'needs /proc' unless -r "/proc/$$/status";
 my $node    = start_feed('memory', 'jit = off');
 my $session = RawSession->start($node);
 
-# Queries that generate N hundreds of UUIDs, or errors; in a target list a set streams, so
-# that nothing is stored.
+# Queries that generate N hundreds of UUIDs, or errors; in a target list a series
+# streams, so that nothing is stored.
 my $rows = 'FROM (SELECT generate_series(1, N * 10000)) AS numbers';
 my $loop = 'DO $$ BEGIN FOR i IN 1..N * 100 LOOP %s END LOOP; END $$';
 my %work = (
 	'UUIDs'     => "SELECT count(uuidv7_fast()) $rows",
 	'feed ids'  => "SELECT count(uuidv7_feed_id()) $rows",
 	'positions' => "SELECT count(uuidv7_feed_position()) $rows",
-	'a set'     => 'SELECT count(id) FROM (SELECT uuidv7_fast_set(N * 50000) AS id) AS made',
+	'arrays'    => "SELECT count(uuidv7_fast_array(5)) $rows",
 	'errors'    => sprintf($loop,
 		"BEGIN PERFORM uuidv7_fast('typo'); EXCEPTION WHEN invalid_parameter_value THEN END;"),
 	'seeds' => sprintf($loop,

@@ -27,7 +27,7 @@ my $plan = 'FROM input WHERE n % 100 = 0';
 
 my @generators = (
 	'uuidv7_fast()', "uuidv7_fast('urandom')", "uuidv7_fast(interval '0')",
-	'unnest(uuidv7_fast_array(3))', 'uuidv7_fast_set(3)');
+	'unnest(uuidv7_fast_array(3))');
 my @of_feeds = ('uuidv7_feed_id()', "uuidv7_feed_id('urandom')", 'uuidv7_feed_position()');
 my @others   = (
 	'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()',
