@@ -219,10 +219,14 @@ define_settings(void)
 	RESUME_INTERRUPTS();
 }
 
+/*
+ * The settings come first, because that can fail, and then be tried again with
+ * each call: callbacks cannot be taken back, nor can hooks.
+ */
 void
 _PG_init(void)
 {
-	fuuid_in_flight_init();
 	define_settings();
+	fuuid_in_flight_init();
 	fuuid_shared_init();
 }

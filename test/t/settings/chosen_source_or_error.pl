@@ -184,6 +184,21 @@ foreach my $packet (
 	is($session->{error}, $error, join(' ', "$allowlist by", sort keys %$packet));
 }
 
+# Nothing is left of a load that failed, however often it is tried: what it registers with the
+# server would be called at the end of each transaction.
+my $trying = plain_session($superuser);
+my $memory = "SELECT used_bytes FROM pg_backend_memory_contexts WHERE name = 'TopMemoryContext'";
+my $failing = 'DO $$ BEGIN FOR i IN 1..%d LOOP BEGIN PERFORM uuidv7_fast();'
+  . ' EXCEPTION WHEN object_not_in_prerequisite_state THEN END; END LOOP; END $$';
+$trying->query_safe($_) foreach "SET $allowlist = 'getrandom'", sprintf($failing, 10);
+my $before = $trying->query_safe($memory);
+$trying->query_safe(sprintf $failing, 2000);
+my $growth = $trying->query_safe($memory) - $before;
+cmp_ok($growth, '<', 2000, "2000 loads that fail leave nothing behind (memory grew by $growth)");
+$trying->query_safe("RESET $allowlist");
+like($trying->outcome('SELECT uuidv7_fast()'), qr/^value ./, '... and the next one works');
+$trying->quit;
+
 # A worker has its leader's settings, not one that was made meanwhile.
 my $leader = plain_session('app');
 $leader->query($_) foreach 'SELECT uuidv7_fast()', $parallel;
