@@ -184,28 +184,6 @@ REVOKE ALL ON FUNCTION uuidv7_feed_reset() FROM PUBLIC;
 COMMENT ON FUNCTION uuidv7_feed_reset() IS
 'return to the clock: forget the latest feed id of the instance, and the upper bound of this database';
 
--- The order of the session's keys
-
-CREATE FUNCTION fast_uuid_observe(id uuid)
-RETURNS void
-AS 'MODULE_PATHNAME', 'fast_uuid_observe'
-LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-
-REVOKE ALL ON FUNCTION fast_uuid_observe(uuid) FROM PUBLIC;
-
-COMMENT ON FUNCTION fast_uuid_observe(uuid) IS
-'make further keys of this session greater than a given version 7 UUID, which can be from any generator';
-
-CREATE FUNCTION fast_uuid_reset_ordering()
-RETURNS void
-AS 'MODULE_PATHNAME', 'fast_uuid_reset_ordering'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-REVOKE ALL ON FUNCTION fast_uuid_reset_ordering() FROM PUBLIC;
-
-COMMENT ON FUNCTION fast_uuid_reset_ordering() IS
-'return to the clock: forget the latest key of this session';
-
 -- For the DBA.  These look at the session that calls them, and a parallel worker
 -- is another one.
 
@@ -253,7 +231,7 @@ BEGIN
     SELECT pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM %s', p.oid::regprocedure, a.grantee::regrole)
       FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
      WHERE p.oid OPERATOR(pg_catalog.=) ANY (
-             '{fast_uuid_observe(uuid),fast_uuid_reset_ordering(),fast_uuid_benchmark(integer),
+             '{fast_uuid_benchmark(integer),
                uuidv7_feed_observe(uuid),uuidv7_feed_position_observe(bigint),uuidv7_feed_reset()}'::regprocedure[])
        AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
     UNION

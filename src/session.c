@@ -24,11 +24,3 @@ fuuid_session_advance_past_last(uint64 clock_ns)
 	fuuid_clock_require_end(fuuid_session_last_ns);
 	return ++fuuid_session_last_ns;
 }
-
-/* Forget the latest key: the next one takes the clock's time. */
-void
-fuuid_session_reset(void)
-{
-	fuuid_session_last_ns = 0;
-	fuuid_session_largest_lead_ns = 0;
-}

@@ -9,15 +9,14 @@
 
 /*
  * Nanosecond (since 1970-01-01 UTC) of the latest key that this backend has
- * generated or observed; 0: none since a reset.  Feed ids do not count.
+ * generated; 0: none.  Feed ids do not count.
  */
 extern uint64 fuuid_session_last_ns;
 
-/* How far that was ahead of the clock, as far as a call found since a reset. */
+/* How far that was ahead of the clock, as far as a call found. */
 extern uint64 fuuid_session_largest_lead_ns;
 
 extern uint64 fuuid_session_advance_past_last(uint64 clock_ns);
-extern void fuuid_session_reset(void);
 
 /*
  * Return the nanosecond of the next UUID, and reserve *count nanoseconds from

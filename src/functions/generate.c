@@ -1,7 +1,6 @@
 /*
  * generate.c
- *	  The SQL-callable functions that generate keys, and those that move their
- *	  order, the session's, forward and back to the clock.
+ *	  The SQL-callable functions that generate keys.
  */
 #include "postgres.h"
 
@@ -19,8 +18,6 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_from);
 PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 PG_FUNCTION_INFO_V1(uuidv7_fast_array);
-PG_FUNCTION_INFO_V1(fast_uuid_observe);
-PG_FUNCTION_INFO_V1(fast_uuid_reset_ordering);
 
 /*
  * UUIDs of an array per reading of the clock, if it is ahead of the order: each
@@ -185,29 +182,4 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 								 fuuid_entropy_draw(source));
 	}
 	PG_RETURN_ARRAYTYPE_P(array);
-}
-
-/*
- * Make further keys of this session greater than this UUID (the receive event
- * of a hybrid logical clock: Kulkarni et al., "Logical Physical Clocks", 2014).
- */
-Datum
-fast_uuid_observe(PG_FUNCTION_ARGS)
-{
-	uint64		ns;
-
-	fuuid_require_session("execute fast_uuid_observe()");
-	ns = fuuid_observed_ns(PG_GETARG_DATUM(0));
-	fuuid_clock_require_observable(ns);
-	fuuid_session_last_ns = Max(fuuid_session_last_ns, ns);
-	PG_RETURN_VOID();
-}
-
-/* Let the next key of this session take the clock's time, whatever it is. */
-Datum
-fast_uuid_reset_ordering(PG_FUNCTION_ARGS pg_attribute_unused())
-{
-	fuuid_require_session("execute fast_uuid_reset_ordering()");
-	fuuid_session_reset();
-	PG_RETURN_VOID();
 }

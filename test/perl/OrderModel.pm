@@ -11,8 +11,8 @@ use warnings;
 use Exporter qw(import);
 
 our @EXPORT = qw(%clock %prepared begin_server begin_session end_session statement commit
-  prepare finish take take_array take_for_feed observe observe_for_feed guard set_bound
-  reset_keys reset_feed watermark count_ended stats);
+  prepare finish take take_array take_for_feed observe_for_feed guard set_bound
+  reset_feed watermark count_ended stats);
 
 use constant { MS => 1_000_000, SECOND => 1_000_000_000, CHUNK => 256 };
 
@@ -272,14 +272,6 @@ sub require_observable
 	return;
 }
 
-sub observe
-{
-	my ($session, $ns) = @_;
-	require_observable($session, $ns);
-	$session->{last} = later($session->{last}, $ns);
-	return '';
-}
-
 sub observe_for_feed
 {
 	my ($session, $ns) = @_;
@@ -298,13 +290,6 @@ sub guard
 	return () if defined $first && $ns >= $first && $ns <= $session->{latest};
 	die "23514 readers could miss the new row of relation \"$relation\"|Column \"id\" does not"
 	  . " have an id that this transaction has generated for a feed.\n";
-}
-
-sub reset_keys
-{
-	my ($session) = @_;
-	@$session{qw(last largest)} = (0, 0);
-	return '';
 }
 
 # Whoever resets the feed is alone in it.

@@ -133,6 +133,27 @@ CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON old FOR EACH ROW EXECUTE FUNC
 UPDATE old SET id = NULL RETURNING id IS NULL AS unchanged;
 UPDATE old SET id = uuidv7_feed_id() RETURNING id IS NULL AS unchanged;
 
+-- Observed are UUIDs of version 7, and within the limit, which is a second where there is none.
+CREATE FUNCTION pg_temp.observe(id uuid) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE detail text; hint text;
+BEGIN
+  PERFORM uuidv7_feed_observe(id);
+  RETURN 'accepted';
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n', SQLSTATE || ' ' || SQLERRM,
+                   nullif(regexp_replace(detail, 'by \d+ ms', 'by ... ms'), ''), nullif(hint, ''));
+END $$;
+SELECT id, pg_temp.observe(id::uuid)
+  FROM unnest(ARRAY['00000000-0000-7000-8000-000000000000', '01890a5d-ac96-474b-bcce-b302099a8057',
+                    '01890a5d-ac96-774b-ccce-b302099a8057', 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+                    'ffffffff-ffff-7fff-bfff-ffffffffffff', '10c6f7a0-b327-7fff-bfff-ffffffffffff',
+                    NULL]) AS id;
+SELECT max_lead, ahead, pg_temp.observe(uuidv7_fast_at(clock_timestamp() + ahead::interval))
+  FROM (VALUES ('0', '1 h'), ('0', '-1 h'), ('-1', '1 h'), ('2h', '3 h')) AS given (max_lead, ahead),
+       set_config('fast_uuid.max_clock_lead', max_lead, false);
+RESET fast_uuid.max_clock_lead;
+
 -- What a session reserves before it has looked at the upper bound is given to nobody.
 \c -
 CREATE TEMP TABLE by_number (position bigint);

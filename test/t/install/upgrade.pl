@@ -73,7 +73,7 @@ foreach my $file (glob('sql/fast_uuid--*.sql'))
 # with some statements changed, and an upgrade that makes up for that, or does not.
 my ($max)     = $install =~ /^(CREATE FUNCTION uuidv7_fast_max\(.*?;\n)/ms;
 my ($comment) = $install =~ /^(COMMENT ON FUNCTION uuidv7_fast_max\(.*?;\n)/ms;
-my ($revoke)  = $install =~ /^(REVOKE ALL ON FUNCTION fast_uuid_reset_ordering\(.*?;\n)/ms;
+my ($revoke)  = $install =~ /^(REVOKE ALL ON FUNCTION uuidv7_feed_reset\(.*?;\n)/ms;
 my ($time)    = $install =~ /^(CREATE FUNCTION uuidv7_fast_timestamp\(.*?;\n)/ms;
 my $old       = $install;
 $old =~ s/\Q$_\E// foreach $max, $comment, $revoke;
@@ -106,7 +106,7 @@ SKIP:
 	is(differences('0.0.0'), '', 'an upgrade that forgets nothing: as freshly installed');
 	my $found = differences('0.0.1');
 	like($found, qr/missing: uuidv7_fast_max/, 'a forgotten function is noticed');
-	like($found, qr/missing: FUNCTION fast_uuid_reset_ordering\(\); Type: ACL/, '... a privilege');
+	like($found, qr/missing: FUNCTION uuidv7_feed_reset\(\); Type: ACL/, '... a privilege');
 	like($found, qr/too much: uuidv7_fast_timestamp.*\bSTABLE/s, '... a volatility');
 	like($found, qr/too much: old/, '... a function that is no more');
 }

@@ -171,10 +171,6 @@ my %steps = (
 		my ($table, $id) = pick([ 'by_number', $ns ], [ 'by_id', random_id($ns) ])->@*;
 		return "INSERT INTO $table VALUES ('$id')", sub { guard($s, $ns, $table) };
 	},
-	'observe' => sub {
-		my $ns = observable();
-		return "SELECT fast_uuid_observe('" . random_id($ns) . "')", sub { observe($s, $ns) };
-	},
 	'observe for a feed' => sub {
 		my $ns = observable();
 		my $call = pick("observe('" . random_id($ns) . "')", "position_observe($ns)");
@@ -186,9 +182,6 @@ my %steps = (
 	},
 	'wait' => sub {
 		return "SELECT uuidv7_feed_wait(0) - $base{ $s->{database} }", sub { count_ended($s) };
-	},
-	'reset of keys' => sub {
-		return 'SELECT fast_uuid_reset_ordering()', sub { reset_keys($s) };
 	},
 
 	# In every other incarnation, and alone, because others make it wait.
@@ -246,7 +239,7 @@ my %steps = (
 		};
 	});
 my @choices = (sort(keys %steps), ('guard', 'feed') x 4, ('setval') x 3,
-	('begin', 'prepare', 'reset', 'limit', 'key', 'observe', 'watermark', 'wait') x 2);
+	('begin', 'prepare', 'reset', 'limit', 'key', 'watermark', 'wait') x 2);
 my $stats = q{
 SELECT concat_ws(' ', name, us_of(clock_lead), us_of(largest_clock_lead), held_back_by,
                  us_of(upper_bound - 'epoch'))
@@ -258,7 +251,7 @@ UNION ALL SELECT 'locks ' || count(*) FROM pg_locks WHERE locktype = 'advisory'
 # until it has, for so many steps at most; the rarest comes about once in 3000.
 my @must_come = (
 	sort(keys %steps), 'key 55000', 'array 55000', 'many keys 55000', 'feed 55000',
-	'many for a feed 55000', 'setval 55000', 'observe 22023', 'observe for a feed 22023',
+	'many for a feed 55000', 'setval 55000', 'observe for a feed 22023',
 	'guard 23514', 'reset 25001', 'wait 25001');
 my $enough = 50_000;
 my %reached;

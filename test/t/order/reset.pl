@@ -1,7 +1,7 @@
 # The reset of the feed is alone: it is refused while another session has joined its order, in
 # whatever way and database, and in a transaction with feed ids; a call that is refused does
-# not join, nor do keys.  That of a session's keys works beside all of them.  A session that
-# joins at that very moment is gaps.pl's; what a reset does is as_predicted.pl's.
+# not join, nor do keys.  A session that joins at that very moment is gaps.pl's; what a reset
+# does is as_predicted.pl's.
 
 use strict;
 use warnings;
@@ -28,20 +28,6 @@ sub session
 	return $session;
 }
 
-# Keys follow what was observed, until a reset.
-sub check_keys
-{
-	my ($where) = @_;
-	my $session = session('postgres', "SET fast_uuid.max_clock_lead = '1 h'");
-	my $ahead = $session->query_safe("SELECT uuidv7_fast_at(now() + interval '30 min')");
-	$session->query_safe("SELECT fast_uuid_observe('$ahead')");
-	is($session->query_safe("SELECT uuidv7_fast() > '$ahead'"), 't', "$where: keys follow");
-	$session->query_safe('SELECT fast_uuid_reset_ordering()');
-	cmp_ok($session->query_safe("SELECT uuidv7_fast()"), 'lt', $ahead, "$where: reset");
-	$session->quit;
-	return;
-}
-
 my $reset = 'SELECT uuidv7_feed_reset()';
 my $state = "SELECT upper_bound FROM fast_uuid_stats() WHERE name = 'feed'";
 my $dba = session('postgres', 'SELECT uuidv7_feed_id()');
@@ -57,7 +43,7 @@ my @joined = (
 	session('postgres', 'SELECT uuidv7_feed_wait(0)'),
 	session('postgres', 'BEGIN', 'SELECT uuidv7_feed_id()', 'ROLLBACK', 'DISCARD ALL'));
 my $apart = session('postgres', 'SELECT uuidv7_fast_array(3)',
-	'SELECT fast_uuid_observe(uuidv7_fast())', 'SELECT count(*) FROM fast_uuid_stats()');
+	'SELECT count(*) FROM fast_uuid_stats()');
 foreach my $call ('wait(NULL)', 'wait(0, NULL)', "id('typo')", 'observe(gen_random_uuid())',
 	'position_observe(-1)')
 {
@@ -71,7 +57,6 @@ my ($count, $pids) = $dba->{error} =~
 is($count, @joined, '... how many');
 is(join(' ', sort split /, /, $pids), join(' ', sort map { $_->{pid} } @joined), '... and which');
 is($dba->query_safe($state), $before, '... and nothing has changed');
-check_keys('beside others that have joined');
 my $one = shift @joined;
 $_->quit foreach @joined;
 is($dba->outcome($reset), '55006', 'refused beside one');

@@ -30,7 +30,6 @@ my @generators = (
 	'unnest(uuidv7_fast_array(3))');
 my @of_feeds = ('uuidv7_feed_id()', "uuidv7_feed_id('urandom')", 'uuidv7_feed_position()');
 my @others   = (
-	'fast_uuid_observe(uuidv7_fast_min(now()))', 'fast_uuid_reset_ordering()',
 	'uuidv7_feed_observe(uuidv7_fast_min(now()))', 'uuidv7_feed_position_observe(0)',
 	'uuidv7_feed_reset()', 'uuidv7_feed_wait(0)',
 	'uuidv7_feed_watermark()', 'uuidv7_feed_position_watermark()');
