@@ -57,13 +57,12 @@ fuuid_clock_error(int clock_errno)
 }
 
 /*
- * Raise an error if the time in the next UUIDs would be ahead of the clock by
- * this many nanoseconds, and fast_uuid.max_clock_lead does not allow that.  A
- * lead below FUUID_SMALL_LEAD_NS is always allowed.  Is it the order of "feed"
- * ids, or that of the session's keys?
+ * Raise an error if the time in the next feed ids would be ahead of the clock
+ * by this many nanoseconds, and fast_uuid.max_clock_lead does not allow that.
+ * A lead below FUUID_SMALL_LEAD_NS is always allowed.
  */
 void
-fuuid_clock_require_lead(uint64 lead_ns, bool feed)
+fuuid_clock_require_lead(uint64 lead_ns)
 {
 	if (fuuid_max_clock_lead < 0 || lead_ns < FUUID_SMALL_LEAD_NS ||
 		lead_ns <= (uint64) fuuid_max_clock_lead * FUUID_NS_PER_MS)
@@ -73,9 +72,7 @@ fuuid_clock_require_lead(uint64 lead_ns, bool feed)
 			 errmsg("embedded time would be ahead of the clock by more than \"fast_uuid.max_clock_lead\""),
 			 errdetail("The clock is " UINT64_FORMAT " ms behind the latest UUID; the limit is %d ms.",
 					   lead_ns / FUUID_NS_PER_MS, fuuid_max_clock_lead),
-			 feed ?
-			 errhint("Wait until the clock has caught up, increase \"fast_uuid.max_clock_lead\", or call uuidv7_feed_reset() to give up the order with earlier feed ids; readers must then lower their positions.") :
-			 errhint("Wait until the clock has caught up, increase \"fast_uuid.max_clock_lead\", or call fast_uuid_reset_ordering() to give up the order with earlier keys of this session.")));
+			 errhint("Wait until the clock has caught up, increase \"fast_uuid.max_clock_lead\", or call uuidv7_feed_reset() to give up the order with earlier feed ids; readers must then lower their positions.")));
 }
 
 /*

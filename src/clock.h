@@ -26,13 +26,13 @@
  */
 #define FUUID_SMALL_LEAD_NS	FUUID_NS_PER_MS
 
-/* The setting fast_uuid.max_clock_lead, in milliseconds; -1: no limit. */
+/* fast_uuid.max_clock_lead, of feed ids, in milliseconds; -1: no limit. */
 extern int	fuuid_max_clock_lead;
 
 extern uint64 fuuid_clock_monotonic_us(void);
 extern void fuuid_clock_sleep(uint64 us, uint32 wait_event);
 extern void fuuid_clock_error(int clock_errno);
-extern void fuuid_clock_require_lead(uint64 lead_ns, bool feed);
+extern void fuuid_clock_require_lead(uint64 lead_ns);
 extern void fuuid_clock_require_observable(uint64 ns);
 
 /*

@@ -206,8 +206,8 @@ define_settings(void)
 							 NULL, vdso_assign, NULL);
 
 	DefineCustomIntVariable("fast_uuid.max_clock_lead",
-							"Sets how far the time in new UUIDs may be ahead of the clock.",
-							"After a backward step, new UUIDs continue from the latest one. An error is raised if they would be ahead of the clock by more than this, and by at least a millisecond. The same limit applies to times that are observed. -1 disables the limit, except for those, where it means one second.",
+							"Sets how far the time in new feed ids and positions may be ahead of the clock.",
+							"After a backward step, new ones continue from the latest one. An error is raised if they would be ahead of the clock by more than this, and by at least a millisecond. The same limit applies to times that are observed. -1 disables the limit, except for those, where it means one second. Keys continue without a limit.",
 							&fuuid_max_clock_lead, -1, -1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS | GUC_ALLOW_IN_PARALLEL,
 							NULL, NULL, NULL);

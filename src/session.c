@@ -20,7 +20,6 @@ fuuid_session_advance_past_last(uint64 clock_ns)
 
 	fuuid_session_largest_lead_ns = Max(fuuid_session_largest_lead_ns,
 										lead_ns);
-	fuuid_clock_require_lead(lead_ns + 1, false);
 	fuuid_clock_require_end(fuuid_session_last_ns);
 	return ++fuuid_session_last_ns;
 }

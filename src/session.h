@@ -24,7 +24,8 @@ extern uint64 fuuid_session_advance_past_last(uint64 clock_ns);
  * or, if the clock is not ahead of the latest UUID, the nanosecond after that;
  * then only this one is reserved, and *count becomes 1.  Any call takes longer
  * than a nanosecond, so speed never makes the time in UUIDs lead the clock
- * (RFC 9562, section 6.2).  Raises an error if a limit forbids the lead.
+ * (RFC 9562, section 6.2).  After a backward step of the clock the lead has no
+ * limit, but the end of the time that can be encoded is an error.
  */
 static inline uint64
 fuuid_session_reserve(uint64 clock_ns, uint32 *count)

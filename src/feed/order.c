@@ -57,7 +57,7 @@ require_lead(uint64 last)
 		   !pg_atomic_compare_exchange_u64(largest, &noted, lead))
 		;
 	if (last >= clock_ns)
-		fuuid_clock_require_lead(last - clock_ns + 1, true);
+		fuuid_clock_require_lead(last - clock_ns + 1);
 }
 
 /*

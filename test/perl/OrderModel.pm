@@ -156,7 +156,6 @@ sub take
 	if ($latest >= $ns)
 	{
 		$session->{largest} = later($session->{largest}, $latest - $ns);
-		require_lead($session, $latest - $ns + 1);
 		($ns, $most) = ($latest + 1, 1);
 	}
 	$session->{last} = $ns + $most - 1;

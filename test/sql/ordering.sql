@@ -2,7 +2,6 @@
 -- Steps of the clock, and other sessions, are tested by test/t/order.
 \set ECHO none
 \c -
-SET fast_uuid.max_clock_lead = 0;
 SELECT count(*) AS rows, bool_and(uuidv7_fast_timestamp(id, true) <= clock) AS never_ahead
   FROM (SELECT uuidv7_fast() AS id, clock_timestamp() AS clock
           FROM generate_series(1, 100000) OFFSET 0) AS made;

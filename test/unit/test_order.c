@@ -23,13 +23,6 @@ fuuid_clock_error(int clock_errno)
 	exit(1);
 }
 
-/* No limit is set. */
-void
-fuuid_clock_require_lead(uint64 lead_ns, bool feed pg_attribute_unused())
-{
-	printf("# lead: %llu ns\n", (unsigned long long) lead_ns);
-}
-
 /* The nanosecond of the value that a reading of the clock gives. */
 static uint64
 next_at(uint64 ns)
