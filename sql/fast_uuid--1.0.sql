@@ -202,10 +202,10 @@ CREATE FUNCTION fast_uuid_stats(
   OUT held_back_by integer, OUT upper_bound timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_stats'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 2;
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 1;
 
 COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics of keys and feeds: how far UUIDs are ahead of the clock, what holds the watermark back, the upper bound';
+'statistics of the feed: how far ids are ahead of the clock, what holds the watermark back, the upper bound';
 
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,

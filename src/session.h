@@ -5,18 +5,13 @@
 #ifndef FUUID_SESSION_H
 #define FUUID_SESSION_H
 
-#include "common/uuid_layout.h"
+#include "clock.h"
 
 /*
  * Nanosecond (since 1970-01-01 UTC) of the latest key that this backend has
  * generated; 0: none.  Feed ids do not count.
  */
 extern uint64 fuuid_session_last_ns;
-
-/* How far that was ahead of the clock, as far as a call found. */
-extern uint64 fuuid_session_largest_lead_ns;
-
-extern uint64 fuuid_session_advance_past_last(uint64 clock_ns);
 
 /*
  * Return the nanosecond of the next UUID, and reserve *count nanoseconds from
@@ -32,8 +27,9 @@ fuuid_session_reserve(uint64 clock_ns, uint32 *count)
 {
 	if (unlikely(clock_ns <= fuuid_session_last_ns))
 	{
+		fuuid_clock_require_end(fuuid_session_last_ns);
 		*count = 1;
-		return fuuid_session_advance_past_last(clock_ns);
+		return ++fuuid_session_last_ns;
 	}
 	fuuid_session_last_ns = clock_ns + (*count - 1);
 	return clock_ns;

@@ -1,6 +1,6 @@
 /*
  * inspect.c
- *	  For the DBA: the sources, and the statistics of each order.
+ *	  For the DBA: the sources, and the statistics of the feed.
  */
 #include "postgres.h"
 
@@ -9,7 +9,6 @@
 #include "funcapi.h"
 #include "functions/arguments.h"
 #include "feed/feed.h"
-#include "session.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -70,18 +69,38 @@ interval_of_us(int64 us)
 	return IntervalPGetDatum(interval);
 }
 
-/* Add a row of fast_uuid_stats(), with the leads if there are any. */
-static void
-put_stats(ReturnSetInfo *result, const char *name, bool leads, uint64 last_ns,
-		  uint64 largest_ns, int held_back_by, int64 upper_bound_us)
+/*
+ * fast_uuid_stats() returns table (name text, clock_lead interval,
+ *		largest_clock_lead interval, held_back_by integer,
+ *		upper_bound timestamptz)
+ *
+ * Return a row for the feed, with the leads if there is shared memory.  Of a
+ * transaction that holds the watermark back (see in_flight.c) only the process
+ * ID is shown, as in pg_locks; pg_stat_activity decides who sees what it does.
+ * 0: it is prepared.
+ */
+Datum
+fast_uuid_stats(PG_FUNCTION_ARGS)
 {
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	int64		upper_bound_us = fuuid_feed_upper_bound();
+	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
+	bool		shared = fuuid_shared_attach();
 	Datum		values[5] = {0};
 	bool		nulls[5] = {false};
 
-	values[0] = CStringGetTextDatum(name);
-	nulls[1] = nulls[2] = !leads;
-	if (leads)
+	InitMaterializedSRF(fcinfo, 0);
+
+	/* A standby does not hold the locks of prepared transactions. */
+	if (shared && !RecoveryInProgress())
+		(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
+
+	values[0] = CStringGetTextDatum("feed");
+	nulls[1] = nulls[2] = !shared;
+	if (shared)
 	{
+		uint64		last_ns = pg_atomic_read_u64(&fuuid_shared->last_ns);
+		uint64		largest_ns = pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns);
 		uint64		now_ns = fuuid_clock_read();
 		uint64		lead_ns = Max(last_ns, now_ns) - now_ns;
 
@@ -93,35 +112,5 @@ put_stats(ReturnSetInfo *result, const char *name, bool leads, uint64 last_ns,
 	nulls[4] = upper_bound_us == 0;
 	values[4] = TimestampTzGetDatum(upper_bound_us - FUUID_UNIX_TO_POSTGRES_US);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-}
-
-/*
- * fast_uuid_stats() returns table (name text, clock_lead interval,
- *		largest_clock_lead interval, held_back_by integer,
- *		upper_bound timestamptz)
- *
- * Return a row for each order.  Of a transaction that holds the watermark back
- * (see in_flight.c) only the process ID is shown, as in pg_locks;
- * pg_stat_activity decides who sees what it does.  0: it is prepared.
- */
-Datum
-fast_uuid_stats(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	int64		upper_bound_us = fuuid_feed_upper_bound();
-	int			held_back_by = FUUID_HELD_BACK_BY_NONE;
-	bool		shared = fuuid_shared_attach();
-
-	InitMaterializedSRF(fcinfo, 0);
-	put_stats(result, "session", true, fuuid_session_last_ns,
-			  fuuid_session_largest_lead_ns, FUUID_HELD_BACK_BY_NONE, 0);
-
-	/* A standby does not hold the locks of prepared transactions. */
-	if (shared && !RecoveryInProgress())
-		(void) fuuid_in_flight_first(PG_UINT64_MAX, &held_back_by);
-	put_stats(result, "feed", shared,
-			  shared ? pg_atomic_read_u64(&fuuid_shared->last_ns) : 0,
-			  shared ? pg_atomic_read_u64(&fuuid_shared->largest_clock_lead_ns) : 0,
-			  held_back_by, upper_bound_us);
 	return (Datum) 0;
 }

@@ -62,9 +62,9 @@ sub begin_session
 	my ($database) = @_;
 
 	# The limit of the lead; how deep in a transaction, and whether that has failed; the
-	# latest key, and the largest lead; the upper bound that is known, and the latest feed id.
+	# latest key; the upper bound that is known, and the latest feed id.
 	my $session = { database => $database, limit => -1, level => 0, failed => 0 };
-	@$session{qw(last largest covered latest)} = (0) x 4;
+	@$session{qw(last covered latest)} = (0) x 3;
 	push @sessions, $session;
 	return $session;
 }
@@ -153,11 +153,7 @@ sub take
 	my ($session, $most) = @_;
 	my $ns = reading();
 	my $latest = $session->{last};
-	if ($latest >= $ns)
-	{
-		$session->{largest} = later($session->{largest}, $latest - $ns);
-		($ns, $most) = ($latest + 1, 1);
-	}
+	($ns, $most) = ($latest + 1, 1) if $latest >= $ns;
 	$session->{last} = $ns + $most - 1;
 	return $ns .. $session->{last};
 }
@@ -349,23 +345,18 @@ sub count_ended
 	return $ended{ $session->{database} } // 0;
 }
 
-# Rows of fast_uuid_stats(), in microseconds, where who holds back is one of several at times;
-# and the locks that are held.
+# The row of fast_uuid_stats(), in microseconds, where who holds back is one of several at
+# times; and the locks that are held.
 sub stats
 {
 	my ($session) = @_;
-	my @rows;
-	foreach my $order ([ 'session', @$session{qw(last largest)} ], [ 'feed', $last, $largest ])
-	{
-		my ($name, $latest, $noted) = @$order;
-		my $lead = later(0, $latest - reading());
-		push @rows, join ' ', $name, map { whole($_, 1000) } $lead, later($lead, $noted);
-	}
+	my $lead = later(0, $last - reading());
+	my $row = join ' ', 'feed', map { whole($_, 1000) } $lead, later($lead, $largest);
 	my (undef, @pids) = holds_back($session->{database});
 	my $bound = $bound{ $session->{database} };
-	$rows[1] .= ' (?:' . join('|', @pids) . ')' if @pids;
-	$rows[1] .= ' ' . $bound->{ns} / 1000 if $bound && $bound->{ns};
-	return (@rows, 'locks ' . grep { defined $_->{ns} } values %prepared);
+	$row .= ' (?:' . join('|', @pids) . ')' if @pids;
+	$row .= ' ' . $bound->{ns} / 1000 if $bound && $bound->{ns};
+	return ($row, 'locks ' . grep { defined $_->{ns} } values %prepared);
 }
 
 1;
