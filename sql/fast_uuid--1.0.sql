@@ -215,8 +215,6 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'fast_uuid_benchmark'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 30;
 
-REVOKE ALL ON FUNCTION fast_uuid_benchmark(integer) FROM PUBLIC;
-
 COMMENT ON FUNCTION fast_uuid_benchmark(integer) IS
 'measure the speed of each entropy source on this machine';
 
@@ -231,8 +229,7 @@ BEGIN
     SELECT pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM %s', p.oid::regprocedure, a.grantee::regrole)
       FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
      WHERE p.oid OPERATOR(pg_catalog.=) ANY (
-             '{fast_uuid_benchmark(integer),
-               uuidv7_feed_observe(uuid),uuidv7_feed_position_observe(bigint),uuidv7_feed_reset()}'::regprocedure[])
+             '{uuidv7_feed_observe(uuid),uuidv7_feed_position_observe(bigint),uuidv7_feed_reset()}'::regprocedure[])
        AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
     UNION
     SELECT pg_catalog.format('REVOKE ALL ON SEQUENCE %s FROM %s', c.oid::regclass, a.grantee::regrole)
