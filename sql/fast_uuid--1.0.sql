@@ -66,7 +66,7 @@ COMMENT ON FUNCTION uuidv7_fast_max(timestamptz) IS
 CREATE FUNCTION uuidv7_fast_timestamp(id uuid, sub_ms boolean DEFAULT false)
 RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'uuidv7_fast_timestamp'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuidv7_fast_timestamp(uuid, boolean) IS
 'extract the time of a version 7 UUID, to the millisecond, or with sub_ms to the microsecond';

@@ -1,9 +1,10 @@
 -- What is installed, that a role which is no superuser may install it, and that it can be moved.
 \set ECHO none
--- Each member; of functions volatility, parallel safety, whether they are strict, security
--- definers, and for PUBLIC; where the library is (dynamic_library_path says it); the comments.
+-- Each member; of functions volatility, parallel safety, whether they are strict, leakproof,
+-- security definers, and for PUBLIC; where the library is (dynamic_library_path says it); the comments.
 SELECT member,
        concat_ws(' ', provolatile, proparallel, CASE WHEN proisstrict THEN 'strict' END,
+                 CASE WHEN proleakproof THEN 'leakproof' END,
                  CASE WHEN prosecdef THEN 'definer' END,
                  CASE WHEN has_function_privilege('public', p.oid, 'EXECUTE') THEN 'public' END,
                  nullif(probin, 'fast_uuid')) AS properties,
