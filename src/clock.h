@@ -8,6 +8,11 @@
 #include <time.h>
 
 #include "common/uuid_layout.h"
+#include "datatype/timestamp.h"
+
+/* Microseconds from 1970-01-01 to 2000-01-01, where a TimestampTz is 0. */
+#define FUUID_UNIX_TO_POSTGRES_US \
+	((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * USECS_PER_SEC)
 
 /*
  * The first second that is out of range: from here on, not all nanoseconds

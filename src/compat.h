@@ -89,6 +89,16 @@
 /* Before 16 a setting's "extra" comes from malloc(). */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
+#define guc_free(extra) free(extra)
+#endif
+
+/* Since 16 more is told of a time that is wrong. */
+#if PG_VERSION_NUM >= 160000
+#define FUUID_DECODE_DATE_TIME(fields, types, count, type, tm, us, zone) \
+	DecodeDateTime(fields, types, count, type, tm, us, zone, \
+				   &(DateTimeErrorExtra) {0})
+#else
+#define FUUID_DECODE_DATE_TIME DecodeDateTime
 #endif
 
 /* The record of a setting, or NULL; up to 15 only all are to be had. */

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "compat.h"
 #include "entropy/entropy.h"
+#include "entropy/seed.h"
 #include "feed/feed.h"
 #include "placeholders.h"
 #include "utils/memutils.h"
@@ -151,6 +152,8 @@ define_settings(void)
 {
 	bool		exit_on_any_error = ExitOnAnyError;
 	const char *all_sources;
+	const char *seed = fuuid_placeholder_value("fast_uuid.seed");
+	bool		seed_was_set = seed != NULL && *seed != '\0';
 
 	require_preloaded();
 	all_sources = MemoryContextStrdup(TopMemoryContext,
@@ -182,8 +185,8 @@ define_settings(void)
 							 NULL, NULL, NULL);
 
 	DefineCustomStringVariable("fast_uuid.seed",
-							   "Sets the 64-bit seed of \"xorshift128+\".",
-							   "For reproducible test data. Anyone who knows the seed knows the random bits, and two sessions with the same seed draw the same bits. A seed is accepted only from SET, not from a file, a database or a role. If it is empty, the generator is seeded from strong entropy.",
+							   "Sets the 64-bit seed of \"xorshift128+\", and optionally a start time.",
+							   "For test data that repeats. Anyone who knows the seed knows the random bits, and two sessions with the same seed draw the same bits; with a start time, they generate the same UUIDs, each a millisecond after the one before. A seed is accepted only from SET, not from a file, a database or a role. If it is empty, the generator is seeded from strong entropy.",
 							   &seed_text, "",
 							   PGC_SUSET,
 							   GUC_SUPERUSER_ONLY | GUC_DISALLOW_IN_FILE |
@@ -211,6 +214,12 @@ define_settings(void)
 							&fuuid_max_clock_lead, -1, -1, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS | GUC_ALLOW_IN_PARALLEL,
 							NULL, NULL, NULL);
+
+	/* The server has told why, and tests would go on without what they need. */
+	if (seed_was_set && *seed_text == '\0')
+		ereport(WARNING,
+				(errmsg("\"xorshift128+\" is not seeded"),
+				 errdetail("The server has refused the value of \"fast_uuid.seed\" that was set before the library was loaded.")));
 
 	/* A misspelt setting is refused from now on. */
 	MarkGUCPrefixReserved("fast_uuid");

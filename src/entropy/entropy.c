@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "entropy/entropy.h"
+#include "entropy/seed.h"
 #include "lib/stringinfo.h"
 
 #ifdef __linux__
@@ -130,14 +131,21 @@ fuuid_entropy_discard(void)
 	}
 }
 
-/* Words to fetch next; without a buffer the one that is drawn at once. */
+/*
+ * Words to fetch next; without a buffer the one that is drawn at once, and from
+ * a seed, whose numbers must not depend on what is discarded and when.
+ */
 static uint32
-next_fill_size(const EntropyBuffer *buffer)
+next_fill_size(int source)
 {
+	const EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
 	uint32		limit = fuuid_buffer_size / sizeof(uint64);
 	uint32		size = buffer->fill_size == 0 ? FIRST_FILL_WORDS :
 		buffer->fill_size * 2;
 
+	if (fuuid_entropy_sources[source] == &fuuid_entropy_xorshift &&
+		fuuid_seeded_generator != NULL)
+		return 1;
 	return Max(Min(size, limit), 1);
 }
 
@@ -189,16 +197,12 @@ fuuid_entropy_fill(const EntropySource *source, uint8 *buf, size_t len)
 }
 
 /*
- * Refill the empty buffer of a source.  Raises an error, and leaves the buffer
- * empty, if the source is not allowed or cannot deliver.
+ * Raise an error unless a source may be used.  Refills alone ask, because what
+ * is buffered is discarded when one of the settings is assigned.
  */
-void
-fuuid_entropy_refill(int source)
+static void
+require_allowed(int source)
 {
-	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
-	uint64	   *words = fuuid_entropy.words[source];
-	uint32		size = next_fill_size(buffer);
-
 	if (!(fuuid_allowed_sources >> source & 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -206,7 +210,29 @@ fuuid_entropy_refill(int source)
 						fuuid_entropy_sources[source]->name),
 				 errhint("The setting \"fast_uuid.allowed_sources\" allows: %s.",
 						 fuuid_entropy_names(fuuid_allowed_sources))));
+	if (fuuid_seed_has_time() &&
+		fuuid_entropy_sources[source] != &fuuid_entropy_xorshift)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("entropy source \"%s\" cannot repeat UUIDs",
+						fuuid_entropy_sources[source]->name),
+				 errdetail("\"fast_uuid.seed\" has a start time, so that all UUIDs repeat."),
+				 errhint("Use the source \"%s\", or reset \"fast_uuid.seed\".",
+						 fuuid_entropy_xorshift.name)));
+}
 
+/*
+ * Refill the empty buffer of a source.  Raises an error, and leaves the buffer
+ * empty, if the source must not be used or cannot deliver.
+ */
+void
+fuuid_entropy_refill(int source)
+{
+	EntropyBuffer *buffer = &fuuid_entropy.buffer[source];
+	uint64	   *words = fuuid_entropy.words[source];
+	uint32		size = next_fill_size(source);
+
+	require_allowed(source);
 	buffer->next = buffer->end = words;
 	fuuid_entropy_fill(fuuid_entropy_sources[source], (uint8 *) words,
 					   size * sizeof(uint64));

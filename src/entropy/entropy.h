@@ -87,10 +87,6 @@ extern uint32 fuuid_allowed_sources;	/* set of such indexes */
 extern int	fuuid_buffer_size;		/* bytes */
 extern bool fuuid_vdso;
 
-/* The generator that fast_uuid.seed has seeded; NULL: the other one is used. */
-typedef struct XorshiftGenerator XorshiftGenerator;
-extern XorshiftGenerator *fuuid_seeded_generator;
-
 extern EntropyState fuuid_entropy;
 
 extern int	fuuid_entropy_default(void);
@@ -102,10 +98,6 @@ extern void fuuid_entropy_fill(const EntropySource *source, uint8 *buf,
 							   size_t len);
 extern void fuuid_entropy_refill(int source);
 extern void fuuid_entropy_discard(void);
-
-/* hooks of fast_uuid.seed, in xorshift.c */
-extern bool fuuid_seed_check(char **newval, void **extra, GucSource source);
-extern void fuuid_seed_assign(const char *newval, void *extra);
 
 extern const char *fuuid_entropy_reason(const char *format,...)
 			pg_attribute_printf(1, 2);

@@ -6,7 +6,6 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "clock.h"
 #include "compat.h"
 #include "functions/arguments.h"
 #include "storage/proc.h"
@@ -53,7 +52,7 @@ fuuid_source_by_name(Datum argument)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized entropy source \"%s\"",
 						text_to_cstring(name)),
-				 errhint("The known sources are: %s. A shift of the time is of type interval.",
+				 errhint("The known sources are: %s. To shift the time, write uuidv7_fast(interval '1 hour').",
 						 fuuid_entropy_names(FUUID_ENTROPY_ALL))));
 	return source;
 }

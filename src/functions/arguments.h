@@ -5,8 +5,7 @@
 #ifndef FUUID_ARGUMENTS_H
 #define FUUID_ARGUMENTS_H
 
-#include "common/uuid_layout.h"
-#include "datatype/timestamp.h"
+#include "clock.h"
 #include "entropy/entropy.h"
 #include "fmgr.h"
 #include "utils/uuid.h"
@@ -25,10 +24,6 @@ extern Datum fuuid_bigint_of_ns(uint64 ns);
 #define FUUID_GETARG_SOURCE(n) \
 	(likely(PG_ARGISNULL(n)) ? fuuid_source : \
 	 fuuid_source_by_name(PG_GETARG_DATUM(n)))
-
-/* Microseconds from 1970-01-01 to 2000-01-01, where a TimestampTz is 0. */
-#define FUUID_UNIX_TO_POSTGRES_US \
-	((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * USECS_PER_SEC)
 
 /* Raise an error, "cannot <what> in ...", if this process is no session. */
 static inline void

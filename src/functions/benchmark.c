@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "entropy/entropy.h"
+#include "entropy/seed.h"
 #include "funcapi.h"
 #include "portability/instr_time.h"
 #include "utils/builtins.h"

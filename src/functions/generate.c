@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "clock.h"
+#include "entropy/seed.h"
 #include "functions/arguments.h"
 #include "session.h"
 #include "utils/array.h"
@@ -30,6 +30,21 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_array);
 	((int) ((MaxAllocSize - ARR_OVERHEAD_NONULLS(1)) / sizeof(pg_uuid_t)))
 
 /*
+ * Reserve *count nanoseconds, as fuuid_session_reserve() does; or, from a seed
+ * that has a start time, the next step, one at a time.
+ */
+static pg_attribute_always_inline uint64
+reserve(uint64 clock_ns, uint32 *count)
+{
+	if (fuuid_seed_has_time())
+	{
+		*count = 1;
+		return fuuid_seed_next_ns();
+	}
+	return fuuid_session_reserve(clock_ns, count);
+}
+
+/*
  * Return the nanosecond of the next UUID in this backend's order, and in
  * *random 64 random bits for it from a source.  The clock is read first,
  * because meanwhile the processor gets on with what does not depend on it.
@@ -43,7 +58,7 @@ next_time_and_random(int source, uint64 *random)
 	fuuid_require_session("generate UUIDs");
 	now_ns = fuuid_clock_read();
 	*random = fuuid_entropy_draw(source);
-	return fuuid_session_reserve(now_ns, &count);
+	return reserve(now_ns, &count);
 }
 
 /* Generate a UUID for the current time, in this backend's order. */
@@ -100,7 +115,8 @@ uuidv7_fast_shift(PG_FUNCTION_ARGS)
 	uint64		random;
 	TimestampTz ts;
 
-	fuuid_require_argument(fcinfo, 0, "shift");
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
 	ns = next_time_and_random(source, &random);
 
 	ts = (TimestampTz) (ns / FUUID_NS_PER_US) - FUUID_UNIX_TO_POSTGRES_US;
@@ -122,8 +138,9 @@ uuidv7_fast_at(PG_FUNCTION_ARGS)
 	uint64		random;
 	uint64		ns;
 
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
 	fuuid_require_session("generate UUIDs");
-	fuuid_require_argument(fcinfo, 0, "ts");
 	unix_us = fuuid_unix_us(PG_GETARG_TIMESTAMPTZ(0));
 	random = fuuid_entropy_draw(source);
 	ns = (random >> FUUID_RANDOM_BITS) * FUUID_NS_PER_US >>
@@ -142,8 +159,9 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 	pg_uuid_t  *next;
 	pg_uuid_t  *end;
 
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
 	fuuid_require_session("generate UUIDs");
-	fuuid_require_argument(fcinfo, 0, "count");
 	count = PG_GETARG_INT32(0);
 	if (count < 0 || count > ARRAY_VALUES_MAX)
 		ereport(ERROR,
@@ -175,7 +193,7 @@ uuidv7_fast_array(PG_FUNCTION_ARGS)
 
 		/* If the source is refused, nothing must have been reserved. */
 		random = fuuid_entropy_draw(source);
-		ns = fuuid_session_reserve(ns, &chunk);
+		ns = reserve(ns, &chunk);
 		fuuid_uuid_encode_ns(next++->data, ns++, random);
 		for (; chunk > 1; chunk--)
 			fuuid_uuid_encode_ns(next++->data, ns++,

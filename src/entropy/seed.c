@@ -1,0 +1,143 @@
+/*
+ * seed.c
+ *	  The setting fast_uuid.seed: a number, and optionally a start time.
+ *
+ *	  The time is part of the seed, and no setting of its own, so that neither
+ *	  can be in force, or end, without the other.
+ */
+#include "postgres.h"
+
+#include "clock.h"
+#include "compat.h"
+#include "entropy/entropy.h"
+#include "entropy/seed.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+
+XorshiftGenerator *fuuid_seeded_generator = NULL;
+
+/*
+ * Read a number, decimal or, after 0x, hexadecimal, within 64 bits.  Returns
+ * the text after it, or NULL.
+ */
+static const char *
+parse_number(const char *text, uint64 *number)
+{
+	bool		hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? text + 2 : text;
+	size_t		len = strspn(digits, hex ? "0123456789abcdefABCDEF" :
+							 "0123456789");
+
+	if (len == 0)
+		return NULL;
+	errno = 0;
+	*number = strtoull(digits, NULL, hex ? 16 : 10);
+	return errno == 0 ? digits + len : NULL;
+}
+
+/*
+ * Read a time that begins with a date as 2026-12-31 and is otherwise what the
+ * type timestamptz takes, but is in UTC where it has no time zone, so that no
+ * setting of the session changes it.  In nanoseconds since 1970-01-01 UTC.  It
+ * raises no error: also the definition of the setting comes by here.
+ */
+static bool
+parse_time(const char *text, uint64 *ns)
+{
+	char		buffer[MAXDATELEN + MAXDATEFIELDS];
+	char	   *fields[MAXDATEFIELDS];
+	int			types[MAXDATEFIELDS];
+	int			count;
+	int			type;
+	struct pg_tm tm;
+	fsec_t		us;
+	int			zone = 0;
+	int		   *zones[] = {NULL, &zone};	/* first without one */
+	int			error = DTERR_BAD_FORMAT;
+	TimestampTz ts;
+
+	if (strspn(text, "0123456789") != 4 || text[4] != '-')
+		return false;
+	for (int i = 0; i < 2 && error != 0; i++)
+	{
+		error = ParseDateTime(text, buffer, sizeof(buffer), fields, types,
+							  MAXDATEFIELDS, &count);
+		if (error == 0)
+			error = FUUID_DECODE_DATE_TIME(fields, types, count, &type, &tm,
+										   &us, zones[i]);
+	}
+	if (error != 0 || type != DTK_DATE || tm2timestamp(&tm, us, &zone, &ts) != 0 ||
+		ts < -FUUID_UNIX_TO_POSTGRES_US ||
+		(uint64) (ts + FUUID_UNIX_TO_POSTGRES_US) >= FUUID_CLOCK_END_S * USECS_PER_SEC)
+		return false;
+	*ns = (uint64) (ts + FUUID_UNIX_TO_POSTGRES_US) * FUUID_NS_PER_US;
+	return true;
+}
+
+/* Read a seed: a number and, after a space, maybe a start time. */
+static bool
+parse_seed(const char *text, XorshiftGenerator *generator)
+{
+	const char *rest = parse_number(text, &generator->seed);
+	const char *time;
+
+	if (rest == NULL || *rest == '\0')
+		return rest != NULL;
+	time = rest + strspn(rest, " ");
+	generator->has_time = time > rest &&
+		parse_time(time, &generator->next_ns);
+	return generator->has_time;
+}
+
+/*
+ * Check hook of fast_uuid.seed.  With a seed from a file, a database or a role,
+ * all sessions would draw the same bits.  The generator is the setting's
+ * "extra": when SET LOCAL or a function's SET ends, the earlier one continues.
+ */
+bool
+fuuid_seed_check(char **newval, void **extra, GucSource source)
+{
+	XorshiftGenerator *generator;
+
+	if (**newval == '\0')
+		return true;
+	if (source < PGC_S_INTERACTIVE)
+	{
+		GUC_check_errdetail("A seed is accepted only from SET.");
+		return false;
+	}
+	generator = guc_malloc(LOG, sizeof(XorshiftGenerator));
+	if (generator == NULL)
+		return false;
+	memset(generator, 0, sizeof(XorshiftGenerator));
+	if (!parse_seed(*newval, generator))
+	{
+		guc_free(generator);
+		GUC_check_errdetail("A seed is a decimal integer from 0 to 18446744073709551615, or 0x followed by hexadecimal digits up to 0xffffffffffffffff.");
+		GUC_check_errhint("A start time can follow it, as in '42 2026-12-31 00:00:00+00', from the year 1970 to 2554.");
+		return false;
+	}
+	*extra = generator;
+	return true;
+}
+
+void
+fuuid_seed_assign(const char *newval pg_attribute_unused(), void *extra)
+{
+	fuuid_seeded_generator = extra;
+	fuuid_entropy_discard();
+}
+
+/*
+ * The time of the next key while the seed has a start time, in nanoseconds
+ * since 1970-01-01 UTC.  Raises an error after the year 2554.
+ */
+uint64
+fuuid_seed_next_ns(void)
+{
+	uint64		ns = fuuid_seeded_generator->next_ns;
+
+	fuuid_clock_require_end(ns);
+	fuuid_seeded_generator->next_ns += FUUID_SEED_STEP_NS;
+	return ns;
+}
