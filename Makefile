@@ -23,7 +23,7 @@ MODULE_big = fast_uuid
 OBJS = $(patsubst %.c,%.o,$(call files,src/*.c src/*/*.c))
 # Not HEADERS, which PGXS would install.
 OUR_HEADERS = $(call files,src/*.h src/*/*.h)
-DATA = $(call files,sql/fast_uuid--*.sql)
+DATA = $(call files,sql/*.sql)
 
 PG_CPPFLAGS = -I$(srcdir)/src -DFUUID_VERSION='"$(EXTVERSION)"'
 WITH_OPENSSL ?= yes

@@ -24,7 +24,7 @@ my $build     = PostgreSQL::Test::Utils::tempdir();
 system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
 system_or_bail("make -s -C $build with_llvm=no $install");
 like(`cd '$directory' && find . -type f | sort | xargs`,
-	qr{^\./lib/fast_uuid\.so( \./share/extension/fast_uuid(--[-.0-9]+\.sql|\.control))+$},
+	qr{^\./lib/fast_uuid\.so( \./share/extension/fast_uuid(--[-.0-9]+\.sql|\.control|_\w+\.sql))+$},
 	'the directory has the library, the control file and the scripts');
 
 # What a session has to say after a statement: which fast_uuid.so it has loaded

@@ -82,7 +82,8 @@ my $build     = PostgreSQL::Test::Utils::tempdir();
 system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
 my @make = ('make', '-s', '-C', $build, 'COPT=-O0', "DESTDIR=$installed");
 system_or_bail(@make, 'install');
-like(`find $installed -type f`, qr{/fast_uuid\.so$}m, 'make install: the library is there');
+like(`find $installed -type f`, qr{/fast_uuid$_$}m, "make install: fast_uuid$_ is there")
+  foreach '.so', '.control', '_postgresql_18_names.sql';
 system_or_bail(@make, 'uninstall');
 is(`find $installed -type f`, '', 'make uninstall: no file is left');
 done_testing();
