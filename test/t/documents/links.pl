@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
 use Test::More;
 
 sub read_page
@@ -56,5 +57,14 @@ foreach my $page (@ARGV ? @ARGV : glob('*.md doc/*.md doc/*/*.md examples/*/*.md
 	my @named = read_page($page) =~ m{`((?:[\w.-]+/)+[\w-]+\.(?:pl|sql|c|h|py)|script/[\w.-]+)\b}g;
 	my @missing = grep { !-e && !-e "test/t/$_" && !-e "src/$_" } grep { !/1\.1|NAME/ } @named;
 	is("@missing", '', "$page: the files that it names are there");
+}
+
+# What packages install has pages of its own.
+unless (@ARGV)
+{
+	my $packaged = tempdir(CLEANUP => 1);
+	system('packaging/documents', $packaged) == 0 or die "packaging/documents failed\n";
+	is(lost_links($_), '', "packaged: $_: every link leads somewhere")
+	  foreach glob("$packaged/*.md $packaged/doc/*.md $packaged/doc/*/*.md");
 }
 done_testing();
