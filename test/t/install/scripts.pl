@@ -43,6 +43,23 @@ append_to_file("$commands/df", "#!/bin/sh\necho Avail; echo 149\n");
 chmod(0755, "$commands/df") or die "chmod: $!";
 check_refused('has 149 MB left, and this needs 150', 'script/demo');
 
+# With its password another user could be superuser there: no argument has it.
+my $clients = q(eval "$(sed -n '/^run_examples/,/^}/p' script/clients)"
+	example() { :; }
+	libraries=
+	run_examples </dev/null);
+append_to_file("$commands/psql", qq{#!/bin/sh
+	echo "\$*" >>$commands/arguments
+	echo secret
+	cat >>$commands/input\n});
+chmod(0755, "$commands/psql") or die "chmod: $!";
+{
+	local $ENV{PATH} = "$commands:$ENV{PATH}";
+	run_command([ 'bash', '-euc', $clients ]);
+}
+like(slurp_file("$commands/input"), qr/PASSWORD 'secret'/, 'script/clients: psql reads the password');
+unlike(slurp_file("$commands/arguments"), qr/secret/, '... from no argument');
+
 # What make says in a copy, and in an empty folder, where it builds out of the tree
 my $copy = PostgreSQL::Test::Utils::tempdir();
 my $elsewhere = PostgreSQL::Test::Utils::tempdir();
