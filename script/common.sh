@@ -159,10 +159,13 @@ as_user()
 	return "$status"
 }
 
+# In $work, once it is that user's, root reads and writes as that user: a link there, which
+# whatever runs as that user can make, gives away and changes nothing of root's.
+
 # What it says is shown if it fails.
 quietly()
 {
-	as_user bash -c 'exec "$@" >"$HOME/said" 2>&1' bash "$@" || { cat "$work/said" >&2; return 1; }
+	as_user bash -c 'exec "$@" >"$HOME/said" 2>&1' bash "$@" || { as_user cat "$work/said" >&2; return 1; }
 }
 
 # What the copy takes, with one server, and how long its path may be, for sockets below
@@ -240,7 +243,7 @@ server_conf()
 prepare_server_tests()
 {
 	export TEMP_CONFIG=$work/server.conf INITDB_TEMPLATE=$work/initialized
-	server_conf >"$TEMP_CONFIG"
+	server_conf | as_user tee "$TEMP_CONFIG" >/dev/null
 	quietly env -u LC_ALL "$("$PG_CONFIG" --bindir)/initdb" --no-sync --auth=trust -D "$INITDB_TEMPLATE"
 }
 
@@ -255,11 +258,11 @@ with_server()
 		shift 2
 	done
 	quietly "$bin/initdb" --no-sync --auth-local=trust --auth-host=scram-sha-256 -D "$data" || return
-	echo "$settings" >>"$data/postgresql.conf"
+	as_user tee -a "$data/postgresql.conf" <<<"$settings" >/dev/null
 	quietly "$bin/pg_ctl" -s -D "$data" -l "$work/server.log" start ||
-		die "the throwaway server has not started; its log ends: $(tail -n 3 "$work/server.log")"
+		die "the throwaway server has not started; its log ends: $(as_user tail -n 3 "$work/server.log")"
 	as_user "$@" || status=$?
-	as_user "$bin/pg_ctl" -s -D "$data" -m immediate stop || tail -n 30 "$work/server.log" >&2
+	as_user "$bin/pg_ctl" -s -D "$data" -m immediate stop || as_user tail -n 30 "$work/server.log" >&2
 	rm -rf "$data"
 	return "$status"
 }
