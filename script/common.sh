@@ -98,6 +98,7 @@ finish()
 		wait
 	} 2>/dev/null
 	[ -z "$work" ] || rm -rf "$work"
+	[ -z "$apt_log" ] || rm -f "$apt_log"
 	[ ! -d "$archives" ] || as_root rm -r "$archives"
 	[ "$status" = 0 ] || [ -n "$told" ] || tell_end "$status"
 }

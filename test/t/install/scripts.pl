@@ -43,6 +43,47 @@ append_to_file("$commands/df", "#!/bin/sh\necho Avail; echo 149\n");
 chmod(0755, "$commands/df") or die "chmod: $!";
 check_refused('has 149 MB left, and this needs 150', 'script/demo');
 
+# What installs packages, where apt-get does as it is told: its last words, or what it
+# would fetch, and no more lines than a small terminal has.
+my $fakes = PostgreSQL::Test::Utils::tempdir();
+my %fakes = (
+	'sudo'       => 'case $1 in true | mkdir | rm) ;; *) exec "$@" ;; esac',
+	'dpkg-query' => 'exit 1',
+	'apt-cache'  => '[ "$1" = pkgnames ] && echo postgresql-17; case $2 in postgresql-[^1s]*|*-18) exit 100; esac; echo x',
+	'apt-get'    => 'case "$*" in
+		*" update "*) for i in 1 2 3 4 5 6 7 8 9 10; do echo "$LISTS:$i"; done ;;
+		*--assume-no*) echo "0 upgraded, 130 newly installed, 0 to remove and 0 not upgraded."
+			echo "Need to get 243 MB of archives."
+			echo "After this operation, 1239 MB of additional disk space will be used."; exit 1 ;;
+		*) echo "dlstatus:1:9.0:Retrieving"; seq 1000; echo "E: broken"; exit 100
+	esac');
+foreach my $name (keys %fakes)
+{
+	append_to_file("$fakes/$name", "#!/bin/bash\n$fakes{$name}\n");
+	chmod(0755, "$fakes/$name") or die "chmod: $!";
+}
+my @installs = (
+	{ lists => 'Err', version => 17, says => qr/no list of packages.*\nIs there a network/ },
+	{ lists => 'Hit', version => 18, says => qr/has no postgresql-18\.\nIt has PostgreSQL 17; /,
+		without => qr/network/ },
+	{ lists => 'Hit', version => 17,
+		says => qr/130 packages, 243 MB to fetch,\s1239 MB on disk.*\nE: broken\n.*be fetched; /s,
+		without => qr/network|dlstatus/ });
+foreach my $install (@installs)
+{
+	my $temporary = PostgreSQL::Test::Utils::tempdir_short();
+	chmod(0755, $temporary) or die "chmod: $!";
+	local @ENV{qw(PATH LISTS PG_VERSION TMPDIR)} =
+	  ("$fakes:$ENV{PATH}", $install->{lists}, $install->{version}, $temporary);
+	my ($out, $err) = run_command(['script/demo']);
+	my $shown = "$out$err";
+	like($shown, $install->{says}, "apt-get: $install->{lists}, PostgreSQL $install->{version}");
+	unlike($shown, $install->{without}, '... and nothing else') if $install->{without};
+	cmp_ok($shown =~ tr/\n//, '<', 24, '... in few lines');
+	my @kept = glob("$temporary/*");
+	is("@kept", join('', $shown =~ /all that it said: (\S+)/), '... nothing stays but what is named');
+}
+
 # With its password another user could be superuser there: no argument has it.
 my $clients = q(eval "$(sed -n '/^run_examples/,/^}/p' script/clients)"
 	example() { :; }
