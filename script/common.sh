@@ -15,6 +15,9 @@ for name in CDPATH POSIXLY_CORRECT "${!PG@}"; do
 	[[ $name = PG_* ]] || unset "$name"
 done
 
+# Programs in front of the system's, such as busybox's, lack options.
+[[ $(env --version 2>&1) = *GNU* ]] || PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
+
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 jobs=$(nproc)
 this_script=$(readlink -f "$0")

@@ -43,6 +43,18 @@ append_to_file("$commands/df", "#!/bin/sh\necho Avail; echo 149\n");
 chmod(0755, "$commands/df") or die "chmod: $!";
 check_refused('has 149 MB left, and this needs 150', 'script/demo');
 
+# With programs in front that know no options
+my $lacking = PostgreSQL::Test::Utils::tempdir();
+foreach my $name (qw(env realpath df tar mktemp))
+{
+	append_to_file("$lacking/$name", "#!/bin/sh\nexit 1\n");
+	chmod(0755, "$lacking/$name") or die "chmod: $!";
+}
+{
+	local $ENV{PATH} = "$lacking:$ENV{PATH}";
+	check_refused('"wrong_word"', 'script/demo', 'wrong_word');
+}
+
 # What installs packages, where apt-get does as it is told: its last words, or what it
 # would fetch, and no more lines than a small terminal has.
 my $fakes = PostgreSQL::Test::Utils::tempdir();
