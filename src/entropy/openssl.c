@@ -13,6 +13,10 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+#include <openssl/evp.h>
+#include <openssl/provider.h>
+#endif
 
 /* The block size of AES in counter mode, the default generator, in bytes. */
 #define BLOCK_SIZE	16
@@ -81,11 +85,29 @@ openssl_fill(uint8 *buf, size_t len, const char **why)
 	return filled;
 }
 
-/* The library does not say which of its generators RAND_bytes() uses. */
+/*
+ * The version and, since OpenSSL 3, the generator behind RAND_bytes() and the
+ * provider that it is from: "fips" where FIPS is in force.
+ */
 static const char *
 openssl_describe(void)
 {
-	return OpenSSL_version(OPENSSL_VERSION);
+	const char *version = OpenSSL_version(OPENSSL_VERSION);
+
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+	EVP_RAND_CTX *generator = RAND_get0_public(NULL);
+
+	/* An engine can have taken its place. */
+	if (generator != NULL && RAND_get_rand_method() == RAND_OpenSSL())
+	{
+		EVP_RAND   *rand = EVP_RAND_CTX_get0_rand(generator);
+
+		return fuuid_entropy_reason("%s, %s of provider \"%s\"", version,
+									EVP_RAND_get0_name(rand),
+									OSSL_PROVIDER_get0_name(EVP_RAND_get0_provider(rand)));
+	}
+#endif
+	return version;
 }
 #endif							/* FUUID_WITH_OPENSSL */
 

@@ -1,5 +1,6 @@
 # Under each configuration of OpenSSL, fast_uuid_sources() and the calls say what OpenSSL's
-# own program says: whether there are random bytes, or why not.  The other sources work.
+# own program says: whether there are random bytes, or why not; and by which generator of which
+# provider.  The other sources work.
 #
 # In single-user mode, because a server whose OpenSSL has no generator begins no session.
 
@@ -33,6 +34,7 @@ sub configuration
 	my $file  = $node->basedir . '/openssl' . int(rand 1e9) . '.cnf';
 	my @lines = ('openssl_conf = start', '[start]', 'providers = providers');
 	push @lines, 'alg_section = algorithms' if grep { $_ eq '[algorithms]' } @more;
+	push @lines, 'random = random'          if grep { $_ eq '[random]' } @more;
 	push @lines, '[providers]', map { "$_ = ${_}_sect" } @$providers;
 	push @lines, "[${_}_sect]", 'activate = 1' foreach grep { $_ ne 'fips' } @$providers;
 	append_to_file($file, join("\n", @lines, @more, ''));
@@ -51,7 +53,8 @@ sub openssl_says
 
 sub check
 {
-	my ($name, $file, $works) = @_;
+	my ($name, $file, $expected) = @_;
+	my $works = $expected eq 'fails' ? 'fails' : 'works';
 	local $ENV{OPENSSL_CONF} = $file;
 	my $says = openssl_says();
 	is($says eq 'works' ? 'works' : 'fails', $works, "$name: OpenSSL's own word");
@@ -69,17 +72,22 @@ sub check
 		'<', \$statements, '>', \$out, '2>', \$err);
 	my ($said) = $out =~ /"said\|(.*?)"\t\(typeid/s;
 	is( $said,
-		$works eq 'works' ? "t|$library" : "f|OpenSSL could not generate random bytes: $says.",
+		$works eq 'works' ? "t|$library, $expected" : "f|OpenSSL could not generate random bytes: $says.",
 		"$name: fast_uuid_sources() says the same");
 	my $error = 'ERROR:  58000: could not get random bytes from entropy source "openssl"';
 	$works eq 'works' ? unlike($err, qr/$error/, "$name: no error") : like($err, qr/$error/, $name);
-	my @expected = grep { $works eq 'works' || $_ ne 'openssl' } @sources;
-	is_deeply([ $out =~ /"(\S+) generates"/g ], \@expected, "$name: the sources that generate");
+	my @generating = grep { $works eq 'works' || $_ ne 'openssl' } @sources;
+	is_deeply([ $out =~ /"(\S+) generates"/g ], \@generating, "$name: the sources that generate");
 	return;
 }
 
-check('no configuration', '/dev/null', 'works');
-check('default and base', configuration([ 'base', 'default' ]), 'works');
+my $default = 'CTR-DRBG of provider "default"';
+my $fips    = 'CTR-DRBG of provider "fips"';
+check('no configuration', '/dev/null', $default);
+check('default and base', configuration([ 'base', 'default' ]), $default);
+check('another generator',
+	configuration(['default'], '[random]', 'random = HASH-DRBG', 'digest = SHA2-256'),
+	'HASH-DRBG of provider "default"');
 check('base alone',       configuration(['base']),              'fails');
 check('null',             configuration(['null']),              'fails');
 
@@ -95,9 +103,9 @@ SKIP:
 	skip 'the provider "fips" does not pass its own tests', 1
 	  unless IPC::Run::run(\@install, '<', \undef, '>&', \$output);
 	my $include = ".include $installed";
-	check('fips and base', configuration([ 'base', 'fips' ], $include), 'works');
+	check('fips and base', configuration([ 'base', 'fips' ], $include), $fips);
 	check('fips required, default too',
-		configuration([ 'default', 'fips' ], $include, @fips_required), 'works');
+		configuration([ 'default', 'fips' ], $include, @fips_required), $fips);
 
 	# Its file was changed since it was installed.
 	append_to_file($installed, "module-mac = 00\n");
