@@ -76,7 +76,7 @@ SELECT uuidv7_fast() AS second_of_2500;
 COMMIT;
 SELECT id > :'by_the_clock' AS later,
        abs(extract(epoch FROM uuidv7_fast_timestamp(id) - clock_timestamp())) < 60 AS by_the_clock
-  FROM (SELECT uuidv7_fast('openssl') AS id) AS made;
+  FROM (SELECT uuidv7_fast('urandom') AS id) AS made;
 
 -- the end of time is an error, each time
 SET fast_uuid.seed = '42 2554-07-21 23:34:32.999';
