@@ -71,14 +71,14 @@ foreach my $function (@catalog)
 }
 
 # What the other pages and the settings say of the sources
-my $security = slurp_file('doc/security.md');
+my $page = slurp_file('doc/sources.md');
 my $strength = $node->safe_psql('postgres',
 	"SELECT extra_desc FROM pg_settings WHERE name = 'fast_uuid.source'");
 foreach my $source (split /\n/, $node->safe_psql('postgres',
 	q{SELECT name, CASE WHEN cryptographic THEN 'yes' ELSE 'no' END FROM fast_uuid_sources()}))
 {
 	my ($name, $cryptographic) = split /\|/, $source;
-	like($security, qr/^\| `\Q$name\E` \| $cryptographic \|/m, "$name: its row in doc/security.md");
+	like($page, qr/^\| `\Q$name\E` \| \**$cryptographic\** \|/m, "$name: its row in doc/sources.md");
 	like($strength, qr/"\Q$name\E"/, "$name: in the description of fast_uuid.source");
 	like($text, qr/^\| `fast_uuid.source` \|.*`\Q$name\E`/m, "$name: a value of fast_uuid.source");
 }
