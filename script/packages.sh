@@ -38,6 +38,8 @@ logged()
 }
 show_progress()
 {
+	# It ends with apt-get, which may ignore these.
+	trap '' INT QUIT
 	while sleep 1 && kill -0 $$ 2>/dev/null; do
 		printf '\r%-79.79s' "$(sed -nE 's/^[dp][lm]status:[^:]*:([0-9]+)[^:]*:(.*)/\1 %  \2/p' "$apt_log" | tail -n 1)"
 	done
