@@ -1,5 +1,6 @@
 """Writes report.md and its plots from the results.csv and machine.json of a directory:
-python3 bench/report.py DIRECTORY"""
+python3 bench/report.py DIRECTORY [NEWER], where NEWER is that of a run, on the same machine, of
+single experiments, which take the place of those in DIRECTORY."""
 
 import json
 import operator
@@ -180,7 +181,25 @@ def tables(summary, experiment, section):
                      for case in cases])
 
 
-def main(directory):
+def take_over(directory, newer):
+    """The rows of the newer run, and its date, instead of those of its experiments."""
+    old, new = (json.loads((d / 'machine.json').read_text(encoding='ascii'))
+                for d in (directory, newer))
+    if any(old.get(name) != value for name, value in new.items() if name != 'Date'):
+        sys.exit('not the same machine, server or number of rounds: measure all again')
+    head, *rows = (newer / 'results.csv').read_text(encoding='utf-8').splitlines(keepends=True)
+    again = {row.split(',')[0] for row in rows}
+    _, *kept = (directory / 'results.csv').read_text(encoding='utf-8').splitlines(keepends=True)
+    kept = [row for row in kept if row.split(',')[0] not in again]
+    (directory / 'results.csv').write_text(''.join([head, *rows, *kept]), encoding='utf-8')
+    titles = ', '.join(section.title for name, section in SECTIONS.items() if name in again)
+    old[titles] = f"measured on {new['Date']}"
+    (directory / 'machine.json').write_text(json.dumps(old, indent=2) + '\n', encoding='ascii')
+
+
+def main(directory, newer=None):
+    if newer:
+        take_over(directory, newer)
     summary = Summary(directory / 'results.csv')
     machine = json.loads((directory / 'machine.json').read_text(encoding='ascii'))
     parts = ['# fast_uuid, measured',
@@ -200,4 +219,4 @@ def main(directory):
 
 
 if __name__ == '__main__':
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))
