@@ -210,7 +210,10 @@ def main(directory, newer=None):
         if summary.cases(experiment):
             parts += [f'## {section.title}', section.note]
             if experiment in plots.ALL:
-                seen = plots.draw(experiment, summary, machine, directory)
+                newer = [said.split()[-1] for names, said in machine.items()
+                         if section.title in names.split(', ')]
+                seen = plots.draw(experiment, summary,
+                                  {**machine, 'Date': [machine['Date'], *newer][-1]}, directory)
                 parts.append(f'![{seen}]({experiment}.svg)')
             parts += tables(summary, experiment, section)
     report = '\n\n'.join(parts) + '\n'
