@@ -20,7 +20,7 @@ DECLARE
   named   text := current_setting('postgresql_18_names.schema');
   target  oid := (SELECT oid FROM pg_namespace WHERE nspname = named);
   another text := (SELECT min(oid::regprocedure::text) FROM pg_proc
-                    WHERE pronamespace = target AND proowner <> current_user::regrole
+                    WHERE pronamespace = target AND pg_get_userbyid(proowner) <> current_user
                       AND proname IN ('uuidv7', 'uuidv4', 'uuid_extract_timestamp', 'uuid_extract_version'));
 BEGIN
   IF current_setting('server_version_num')::integer >= 180000 THEN

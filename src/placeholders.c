@@ -54,12 +54,15 @@ fuuid_placeholder_keep_resets(const char *name)
 	{
 		/*
 		 * The source is not for us to change, as the server keeps lists by
-		 * it.  SET LOCAL changes it, and when that ends, what is there now
-		 * comes back.  Our settings can be defined in a parallel operation.
+		 * it, but SET does.  What is no SET ends as SET LOCAL does, and then
+		 * what is there now comes back.  Our settings can be defined in a
+		 * parallel operation.
 		 */
 		setting->flags |= GUC_ALLOW_IN_PARALLEL;
 		(void) set_config_option(name, "", PGC_SUSET, PGC_S_SESSION,
-								 GUC_ACTION_LOCAL, true, WARNING, false);
+								 setting->stack->state == GUC_SET ?
+								 GUC_ACTION_SET : GUC_ACTION_LOCAL,
+								 true, WARNING, false);
 		*text->variable = NULL;
 	}
 	for (GucStack *entry = setting->stack; entry != NULL; entry = entry->prev)

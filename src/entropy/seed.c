@@ -36,15 +36,18 @@ parse_number(const char *text, uint64 *number)
 }
 
 /*
- * Read a time that begins with a date as 2026-12-31 and is otherwise what the
- * type timestamptz takes, but is in UTC where it has no time zone, so that no
- * setting of the session changes it.  In nanoseconds since 1970-01-01 UTC.  It
- * raises no error: also the definition of the setting comes by here.
+ * Read an ISO 8601 time, such as 2026-12-31, 2026-12-31 23:59:59+01 or
+ * 2026-12-31T22:59:59Z, in nanoseconds since 1970-01-01 UTC.  Without a time
+ * zone it is in UTC, and no name of a zone is taken, so that no setting of the
+ * session changes it.  It must not raise an error, because also the definition
+ * of the setting comes by here; before 16 the server raises some of names.
  */
 static bool
 parse_time(const char *text, uint64 *ns)
 {
+	char		plain[MAXDATELEN + 2];
 	char		buffer[MAXDATELEN + MAXDATEFIELDS];
+	size_t		len = strlen(text);
 	char	   *fields[MAXDATEFIELDS];
 	int			types[MAXDATEFIELDS];
 	int			count;
@@ -56,11 +59,19 @@ parse_time(const char *text, uint64 *ns)
 	int			error = DTERR_BAD_FORMAT;
 	TimestampTz ts;
 
-	if (strspn(text, "0123456789") != 4 || text[4] != '-')
+	if (strspn(text, "0123456789") != 4 || text[4] != '-' ||
+		len > MAXDATELEN)
+		return false;
+	strcpy(plain, text);
+	if (plain[len - 1] == 'Z')
+		strcpy(plain + len - 1, "+0");
+	if (len > 11 && plain[10] == 'T')
+		plain[10] = ' ';
+	if (plain[strspn(plain, "0123456789-+:. ")] != '\0')
 		return false;
 	for (int i = 0; i < 2 && error != 0; i++)
 	{
-		error = ParseDateTime(text, buffer, sizeof(buffer), fields, types,
+		error = ParseDateTime(plain, buffer, sizeof(buffer), fields, types,
 							  MAXDATEFIELDS, &count);
 		if (error == 0)
 			error = FUUID_DECODE_DATE_TIME(fields, types, count, &type, &tm,

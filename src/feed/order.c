@@ -152,8 +152,8 @@ require_sequence(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("feed ids require sequence \"%s\" of extension \"fast_uuid\"", FUUID_UPPER_BOUND_NAME),
-				 errdetail("The extension has no such sequence."),
-				 errhint("Restore the sequence, or drop and re-create the extension, which discards the upper bound.")));
+				 errdetail("The extension has no such sequence in its schema that belongs to a superuser."),
+				 errhint("Restore the sequence or its owner, or drop and re-create the extension, which discards the upper bound.")));
 }
 
 static uint64

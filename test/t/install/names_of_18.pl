@@ -138,6 +138,14 @@ is(run_script('app', @named), '0 ', '... again, beside a table with that default
 my $superuser = $node->safe_psql('app', 'SELECT current_user');
 check_refused(qq{$quoted.uuid_extract_timestamp(uuid) is there already}, $superuser, @named);
 
+# A role whose name needs quotes
+$node->safe_psql('app', q{
+CREATE ROLE "App-Owner" LOGIN;
+CREATE SCHEMA capital AUTHORIZATION "App-Owner";
+GRANT USAGE ON SCHEMA "Its ""own" TO "App-Owner"});
+is(run_script('App-Owner', '-v', 'schema=capital'), '0 ', "a role with capitals: $_")
+  foreach 'created', 'again';
+
 is($node->safe_psql('app', q{
 SELECT proname, pg_get_function_arguments(p.oid), prorettype::regtype, provolatile, proparallel
   FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace AND nspname LIKE 'My %'
