@@ -95,10 +95,21 @@ is($node->start(fail_ok => 1), 0, 'a wrong list: the server does not start');
 like(slurp_file($node->logfile, $log_before), qr/FATAL:  $wrong/, 'and says why');
 configure("fast_uuid.allowed_sources = 'OpenSSL, GetRandom'");
 $node->start;
+$node->safe_psql('postgres', 'CREATE ROLE stored LOGIN; CREATE ROLE stored_here LOGIN');
 foreach my $setting ("allowed_sources = 'openssl, typo'", "source = 'opensl'")
 {
-	my ($code) = $node->psql('postgres', "ALTER SYSTEM SET fast_uuid.$setting");
-	is($code, 3, "ALTER SYSTEM SET fast_uuid.$setting is refused");
+	foreach my $alter ('SYSTEM', 'DATABASE postgres', 'ROLE ALL', 'ROLE stored',
+		'ROLE stored IN DATABASE postgres')
+	{
+		my ($code) = $node->psql('postgres', "ALTER $alter SET fast_uuid.$setting");
+		is($code, 3, "ALTER $alter SET fast_uuid.$setting is refused");
+	}
+}
+foreach my $packet ({ options => '-c fast_uuid.allowed_sources=typo' },
+	{ 'fast_uuid.allowed_sources' => 'typo' })
+{
+	my $refused = RawSession->connect($node, %$packet);
+	like($refused->{error}, qr/^22023 invalid value .*"typo"/, 'a wrong list of the client is refused');
 }
 
 # Nor does one that was stored, when nobody could check it, open the one below.
@@ -107,15 +118,20 @@ configure("shared_preload_libraries = ''");
 $node->restart;
 $node->safe_psql('postgres', $_)
   foreach "ALTER ROLE ALL SET fast_uuid.allowed_sources = 'getrandom, typo'",
-  "ALTER DATABASE other SET fast_uuid.allowed_sources = 'urandom, typo'";
+  "ALTER DATABASE other SET fast_uuid.allowed_sources = 'urandom, typo'",
+  "ALTER ROLE stored SET fast_uuid.allowed_sources = 'urandom, typo'",
+  "ALTER ROLE stored_here IN DATABASE postgres SET fast_uuid.allowed_sources = 'urandom, typo'";
 configure("shared_preload_libraries = 'fast_uuid'");
 $node->restart;
-my %stored = (postgres => 'getrandom', other => 'urandom');
-foreach my $database (sort keys %stored)
+my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
+foreach my $stored ([ 'getrandom', $superuser, 'postgres' ], [ 'urandom', $superuser, 'other' ],
+	[ 'urandom', 'stored', 'postgres' ], [ 'urandom', 'stored_here', 'postgres' ])
 {
+	my ($source, $role, $database) = @$stored;
 	my ($code, $out, $err) = $node->psql($database,
-		"SELECT uuidv7_fast('$stored{$database}') IS NOT NULL; SELECT uuidv7_fast('openssl')");
-	is($out, 't', "a wrong list that was stored, $database: allows what it names");
+		"SELECT uuidv7_fast('$source') IS NOT NULL; SELECT uuidv7_fast('openssl')",
+		extra_params => [ '-U', $role ]);
+	is($out, 't', "a wrong list that was stored, $role in $database: allows what it names");
 	like($err, qr/entropy source "openssl" is not allowed/, 'and nothing else');
 }
 $node->safe_psql('postgres', 'ALTER ROLE ALL RESET fast_uuid.allowed_sources');
@@ -141,6 +157,23 @@ my $cursor = RawSession->start($node, 'BEGIN',
 is($cursor->outcome('FETCH c'), 'value t', 'a cursor that was opened before');
 is($cursor->outcome("SET LOCAL $list = 'urandom'; FETCH c"), '42501', 'its next row');
 $cursor->quit;
+
+# What was buffered from a source that a list of the same length no longer names is not used.
+my $swapped = RawSession->start($node, "SET $list = 'getrandom, urandom'");
+$swapped->query_safe("SELECT uuidv7_fast('getrandom')");
+$swapped->query_safe("SET $list = 'xorshift128+, urandom'");
+is($swapped->outcome("SELECT uuidv7_fast('getrandom')"), '42501', 'another list of the same length');
+$swapped->query_safe("RESET $list; SELECT uuidv7_fast('getrandom')");
+configure("$list = 'xorshift128+, urandom'");
+$node->reload;
+wait_for_allowlist($swapped, 'xorshift128+, urandom');
+is($swapped->outcome("SELECT uuidv7_fast('getrandom')"), '42501', '... by a reload');
+$swapped->quit;
+configure("$list = 'OpenSSL, GetRandom, urandom, xorshift128+'");
+$node->reload;
+my $reloaded = RawSession->start($node);
+wait_for_allowlist($reloaded, 'OpenSSL, GetRandom, urandom, xorshift128+');
+$reloaded->quit;
 
 # A source outside of the list can be set for those who have another list.
 my $another = RawSession->start($node, "SET $list = 'getrandom'",

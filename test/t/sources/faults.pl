@@ -139,6 +139,15 @@ sub open_descriptors
 	return scalar @files;
 }
 
+# What fast_uuid_sources() says of a source now
+sub check_listed
+{
+	my ($session, $source, $expected, $name) = @_;
+	is($session->query_safe("SELECT concat(available, ' ', reason) FROM fast_uuid_sources()"
+			  . " WHERE name = '$source'"), $expected, "$name: as fast_uuid_sources() says");
+	return;
+}
+
 # The fault is there when the source is first used.
 sub check_first_use
 {
@@ -177,6 +186,7 @@ sub check_later_use
 	  foreach $call, "uuidv7_fast_array(1000, '$source')",
 	  "uuidv7_fast(interval '1 hour', '$source')", "uuidv7_fast_at(now(), '$source')";
 	is(refills($session, @sources), $before, "$name: no source is drawn from in its place");
+	check_listed($session, $source, "f $fault->{detail}", "$name: it fails");
 
 	# After the first errors, until caches are warm, nothing is left of one.
 	$session->query_safe("SELECT failures(1000, '$source')");
@@ -189,6 +199,7 @@ sub check_later_use
 
 	check_working($session, $_, "$name: $_ works meanwhile") foreach @others;
 	inject($session, '');
+	check_listed($session, $source, 't ', "$name: it is back");
 	check_working($session, $source, "$name: the source works again afterwards");
 
 	# In the middle of a statement, when 499 rows have been made
@@ -243,6 +254,21 @@ foreach my $source (sort keys %no_fault)
 			$session->quit;
 		}
 	}
+}
+
+# The limit of interruptions is one fill's, not the session's.
+foreach my $fault ([ 'getrandom', 'getrandom', 'on' ], [ 'getrandom', 'getrandom', 'off' ],
+	[ 'urandom', 'read', 'on' ])
+{
+	my ($source, $call, $vdso) = @$fault;
+	my $session = start_session({ vdso => $vdso });
+	foreach my $fill (1 .. 3)
+	{
+		inject($session, "$call " . EINTR . ' 60');
+		like($session->outcome("SELECT uuidv7_fast('$source')"),
+			qr/^value/, "$source, vdso $vdso, interrupted 60 times: fill $fill");
+	}
+	$session->quit;
 }
 
 # Where nothing can be known of the kernel's seed, the others work; a seed needs no kernel.

@@ -1,5 +1,5 @@
-# Random bits do not stay in the backend's memory: a word is wiped as it is handed out, and
-# what is buffered is wiped when a setting discards it.
+# Random bits do not stay in the backend's memory: a word is wiped as it is handed out, what
+# is buffered when a setting discards it, and what came before a source failed.
 #
 # The test reads all memory that is the backend's own (data, heap, what is mapped for it
 # alone) and looks for the random bits of UUIDs as they were delivered.  That it can find
@@ -11,17 +11,17 @@
 use strict;
 use warnings;
 
+use Errno qw(EIO);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
+use Faults;
 use RawSession;
 
-my $node = PostgreSQL::Test::Cluster->new('wiped');
-$node->init;
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+plan skip_all => 'needs Linux' unless $^O eq 'linux';
+my $node = start_faulty_node('wiped');
 my $session = RawSession->start($node);
 
 # Each private writable mapping but the stack: its name and content; nothing where it
@@ -39,7 +39,7 @@ sub private_memory
 		my $content;
 		sysseek($memory, hex($start), 0);
 		(sysread($memory, $content, $size) // 0) == $size or return;
-		push @parts, { name => $name || 'anonymous', content => $content };
+		push @parts, { start => $start, name => $name || 'anonymous', content => $content };
 	}
 	close($memory);
 	return @parts;
@@ -129,8 +129,24 @@ foreach my $source (split /\n/, $sources)
 {
 	check($source, $_, 'buffer_size = 32') foreach 0, 8, 24, 4096;
 	check($source, 4096, $_)
-	  foreach 'vdso = off', 'vdso = on', "allowed_sources = '$source'", 'allowed_sources = DEFAULT';
+	  foreach 'vdso = off', 'vdso = on', "allowed_sources = '$source'", 'allowed_sources = DEFAULT',
+	  "seed = '42'";
+	$session->query_safe('RESET fast_uuid.seed');
 }
+
+# The device delivers three bytes into the buffer, then fails.
+$session->query_safe('SET fast_uuid.allowed_sources = DEFAULT');
+$session->query_safe("SET fast_uuid.source = 'urandom'");
+$session->query_safe('SELECT uuidv7_fast()');
+my @before = private_memory();
+my $second = buffered_form($session->query_safe('SELECT uuidv7_fast()'));
+my ($buffer) = grep { index($_->{content}, $second) >= 0 } @before;
+my $place    = index($buffer->{content}, $second) - 8;
+$session->query_safe('SET fast_uuid.vdso = off');
+$session->query_safe("SELECT inject_fault('short 3,then " . EIO . "')");
+is($session->outcome('SELECT uuidv7_fast()'), '58000', 'a source that fails half way');
+my ($after) = grep { $_->{start} eq $buffer->{start} } private_memory();
+is(unpack('H*', substr($after->{content}, $place, 64)), '0' x 128, '... leaves no bits in the buffer');
 
 $session->quit;
 $node->stop;
