@@ -34,6 +34,15 @@ SELECT count(DISTINCT pg_temp.stream(size, calls)) AS streams
                     'unnest(uuidv7_fast_array(9000))']) AS calls;
 RESET fast_uuid.source;
 
+-- nor do settings that discard what is buffered change it
+SET fast_uuid.seed = '42';
+SELECT pg_temp.tails(3) AS start \gset
+SET fast_uuid.vdso = off;
+SET fast_uuid.buffer_size = '64';
+SELECT :'start'::text[] || pg_temp.tails(5) = (:'first'::text[])[:8] AS goes_on_after_a_discard;
+RESET fast_uuid.vdso;
+RESET fast_uuid.buffer_size;
+
 -- an inner SET that ends hands back the outer stream, which does not start again; a list of the
 -- sources does not draw from it, nor does a benchmark, also if it is cancelled
 SET fast_uuid.seed = '42';
