@@ -48,6 +48,8 @@ is( $living->{error},
 	'42501 entropy source "xorshift128+" is not allowed||'
 	  . 'The setting "fast_uuid.allowed_sources" allows: getrandom, urandom.',
 	'after a reload its source is outside');
+is($living->query_safe('SELECT name FROM fast_uuid_sources() WHERE current AND NOT allowed'),
+	'xorshift128+', '... and still its current one');
 like($living->outcome("SELECT uuidv7_fast('urandom')"), qr/value/, 'an allowed one works');
 is($living->query_safe('RESET fast_uuid.source; SHOW fast_uuid.source'),
 	'getrandom', 'so does the one from the file');
