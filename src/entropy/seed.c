@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "clock.h"
 #include "compat.h"
 #include "entropy/entropy.h"
@@ -110,7 +111,8 @@ fuuid_seed_check(char **newval, void **extra, GucSource source)
 {
 	XorshiftGenerator *generator;
 
-	if (**newval == '\0')
+	/* A parallel worker, whose leader has checked it, generates nothing. */
+	if (**newval == '\0' || IsParallelWorker())
 		return true;
 	if (source < PGC_S_INTERACTIVE)
 	{

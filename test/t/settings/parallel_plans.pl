@@ -58,6 +58,19 @@ foreach my $preload ('', 'fast_uuid')
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n");
 	$node->restart;
 
+	# Workers start whatever seed their leader has, and its ids do not notice.
+	foreach my $time ('', ' 2026-01-01', ' 2026-01-01T00:00:00Z', ' 2026-01-01 09:00+09')
+	{
+		my $session = start_session();
+		$session->query_safe("SET fast_uuid.$_") foreach "source = 'xorshift128+'", "seed = '42$time'";
+		like($session->query_safe('SELECT right(uuidv7_fast()::text, 12)'),
+			qr/^1559e2525f98$/, "$name, seed 42$time: the first id");
+		like($session->query_safe("SELECT count(*) $plan"), qr/^\d+$/, '... workers');
+		like($session->query_safe('SELECT right(uuidv7_fast()::text, 12)'),
+			qr/^533f2de1e247$/, '... the second id');
+		$session->quit;
+	}
+
 	# Before 17 there are no feeds without preloading.
 	my @feeds = $preload ne '' || $node->pg_version >= 17 ? @of_feeds : ();
 

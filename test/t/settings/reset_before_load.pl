@@ -140,6 +140,15 @@ foreach my $reset ('RESET ALL', 'RESET fast_uuid.seed', 'SET fast_uuid.seed TO D
 	$session->quit;
 }
 
+# --- Nor does one of the connection, which is refused, come into force below a SET LOCAL.
+
+my $connected = RawSession->connect($node, user => $superuser, options => '-c fast_uuid.seed=42');
+$connected->query_safe($_)
+  foreach 'BEGIN', "SET fast_uuid.seed = '7'", 'RESET fast_uuid.seed', "SET LOCAL fast_uuid.seed = '9'",
+  $load, 'COMMIT';
+is($connected->query_safe('SHOW fast_uuid.seed'), '', 'a seed of the connection, below a SET LOCAL');
+$connected->quit;
+
 # --- Anything
 
 seed_random();
