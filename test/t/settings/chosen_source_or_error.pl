@@ -148,6 +148,16 @@ my $error = '55000 fast_uuid must be loaded via "shared_preload_libraries"'
   . 'Add fast_uuid to "shared_preload_libraries" and restart the server,'
   . ' or remove the setting and reconnect.';
 
+# First, because the server keeps a name as it was written first
+foreach my $packet (
+	{ options => '-c Fast_UUID.allowed_sources=getrandom' },
+	{ $allowlist => 'getrandom', session_preload_libraries => 'fast_uuid' })
+{
+	my $session = RawSession->connect($node, user => $superuser, %$packet);
+	$session->query('SELECT uuidv7_fast()') if $session->{error} eq '';
+	is($session->{error}, $error, join(' ', "$allowlist by", sort keys %$packet));
+}
+
 foreach my $way (@ways)
 {
 	prepare($way, $allowlist, 'getrandom');
@@ -174,15 +184,6 @@ foreach my $way (@ways)
 	take_back($way, $allowlist);
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM item'), '0', "none by the column's default");
-
-foreach my $packet (
-	{ options => '-c Fast_UUID.allowed_sources=getrandom' },
-	{ $allowlist => 'getrandom', session_preload_libraries => 'fast_uuid' })
-{
-	my $session = RawSession->connect($node, user => $superuser, %$packet);
-	$session->query('SELECT uuidv7_fast()') if $session->{error} eq '';
-	is($session->{error}, $error, join(' ', "$allowlist by", sort keys %$packet));
-}
 
 # Nothing is left of a load that failed, however often it is tried: what it registers with the
 # server would be called at the end of each transaction.

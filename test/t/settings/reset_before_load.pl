@@ -102,6 +102,18 @@ foreach my $name (@names)
 	}
 }
 
+# --- Below two savepoints, of which the outer one is rolled back
+
+foreach my $name (@names)
+{
+	my ($set, @other) = map { "fast_uuid.$name = '$_'" } @{ $values{$name} };
+	my @steps = ("SET $set", 'BEGIN', "RESET fast_uuid.$name", 'SAVEPOINT b', "SET @other",
+		'SAVEPOINT a', "SET LOCAL $set");
+	my @then = ($show_all, 'RELEASE a', $show_all, 'ROLLBACK TO b', $show_all, 'COMMIT', $show_all);
+	is(seen_by({}, @steps, $load, @then), seen_by({}, $load, @steps, @then),
+		"$name, two savepoints");
+}
+
 # --- In one message, and in a pipeline, where the library is loaded in the same transaction
 
 foreach my $reset ('RESET fast_uuid.source', 'SET fast_uuid.source TO DEFAULT', 'RESET ALL')
