@@ -10,6 +10,9 @@
 #include "entropy/entropy.h"
 
 #ifdef FUUID_WITH_OPENSSL
+
+/* RAND_get_rand_method(), for which OpenSSL 3 has nothing else */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
