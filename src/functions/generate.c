@@ -19,6 +19,8 @@ PG_FUNCTION_INFO_V1(uuidv7_fast_shift);
 PG_FUNCTION_INFO_V1(uuidv7_fast_at);
 PG_FUNCTION_INFO_V1(uuidv7_fast_array);
 
+uint64		fuuid_session_last_ns = 0;
+
 /*
  * UUIDs of an array per reading of the clock, if it is ahead of the order: each
  * takes longer than the nanosecond by which it is later than the one before.

@@ -7,8 +7,10 @@
 #include <setjmp.h>
 
 #include "clock.h"
-#include "session.c"
+#include "session.h"
 #include "tap.h"
+
+uint64		fuuid_session_last_ns = 0;
 
 /* Where the end of time is expected. */
 static jmp_buf at_the_end;
