@@ -203,17 +203,17 @@ def main(directory, newer=None):
     summary = Summary(directory / 'results.csv')
     machine = json.loads((directory / 'machine.json').read_text(encoding='ascii'))
     parts = ['# fast_uuid, measured',
-             'Written by `script/bench`. All figures are medians of one run, in three digits;'
+             'Written by `script/bench`. All figures of a day are medians of one run, in three digits;'
              ' [Performance](../../doc/performance.md) explains them.',
              table(['', 'of this run'], [[name, value] for name, value in machine.items()])]
     for experiment, section in SECTIONS.items():
         if summary.cases(experiment):
             parts += [f'## {section.title}', section.note]
             if experiment in plots.ALL:
-                newer = [said.split()[-1] for names, said in machine.items()
+                again = [said.split()[-1] for names, said in machine.items()
                          if section.title in names.split(', ')]
                 seen = plots.draw(experiment, summary,
-                                  {**machine, 'Date': [machine['Date'], *newer][-1]}, directory)
+                                  {**machine, 'Date': [machine['Date'], *again][-1]}, directory)
                 parts.append(f'![{seen}]({experiment}.svg)')
             parts += tables(summary, experiment, section)
     report = '\n\n'.join(parts) + '\n'

@@ -78,7 +78,7 @@ fuuid_entropy_names(uint32 mask)
 	return names.len > 0 ? names.data : "none";
 }
 
-/* Format a sentence for *why, in a static buffer. */
+/* Format what *why or describe() gives, in a static buffer: until the next. */
 const char *
 fuuid_entropy_reason(const char *format,...)
 {

@@ -10,7 +10,7 @@ use warnings;
 use Exporter qw(import);
 use Test::More;
 
-our @EXPORT = qw(seed_random);
+our @EXPORT = qw(seed_random pick);
 
 # To be called when the servers are there: the names of their directories are drawn as
 # well, and again where they are taken.  Returns the seed.
@@ -20,6 +20,12 @@ sub seed_random
 	srand($seed);
 	diag("TEST_SEED=$seed");
 	return $seed;
+}
+
+# One of these.
+sub pick
+{
+	return $_[ rand @_ ];
 }
 
 1;

@@ -75,8 +75,6 @@ my ($incarnation, @sessions);      # of the server
 my $s;                             # the session at hand
 my %base;                          # of its numbers of transactions that have ended
 
-sub pick { return $_[ rand @_ ] }
-
 sub write_clock { return $known->put(@clock{qw(ns move)}) }
 
 sub new_session

@@ -73,6 +73,11 @@ sub check_as_loaded
 
 # --- Every setting, by every way to reset it
 
+my $settings = $node->safe_psql('postgres', "LOAD 'fast_uuid'; SELECT name FROM pg_settings"
+	  . q{ WHERE name LIKE 'fast\_uuid.%' ORDER BY 1});
+is($settings, join("\n", map { "fast_uuid.$_" } sort @names, 'allowed_sources'),
+	'all settings are tried here');
+
 my @resets = ('RESET fast_uuid.%s', 'SET fast_uuid.%s TO DEFAULT', 'RESET ALL',
 	'SET LOCAL fast_uuid.%s TO DEFAULT');
 my %packets = (
@@ -164,11 +169,6 @@ $connected->quit;
 # --- Anything
 
 seed_random();
-
-sub pick
-{
-	return $_[ int rand @_ ];
-}
 
 # So many statements that succeed, of a session that is in these savepoints, if any.
 sub random_steps
