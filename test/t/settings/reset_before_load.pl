@@ -117,6 +117,12 @@ foreach my $name (@names)
 	my @then = ($show_all, 'RELEASE a', $show_all, 'ROLLBACK TO b', $show_all, 'COMMIT', $show_all);
 	is(seen_by({}, @steps, $load, @then), seen_by({}, $load, @steps, @then),
 		"$name, two savepoints");
+
+	# Above what was SET, which comes back
+	@steps = ('BEGIN', "SET $set", "SET LOCAL fast_uuid.$name TO DEFAULT");
+	@then  = ($show_all, 'COMMIT', $show_all);
+	is(seen_by({}, @steps, $load, @then), seen_by({}, $load, @steps, @then),
+		"$name, SET LOCAL TO DEFAULT above SET");
 }
 
 # --- In one message, and in a pipeline, where the library is loaded in the same transaction
