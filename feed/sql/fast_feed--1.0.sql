@@ -1,0 +1,190 @@
+-- fast_feed 1.0
+
+\echo Use "CREATE EXTENSION fast_feed" to load this file. \quit
+
+-- A trusted extension's objects belong to a superuser.  If there is a schema of this name,
+-- it is somebody's, and this fails.
+CREATE SCHEMA fast_feed;
+GRANT USAGE ON SCHEMA fast_feed TO PUBLIC;
+
+-- For writers
+
+CREATE FUNCTION fast_feed.follow()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'feed_follow'
+LANGUAGE C;
+
+COMMENT ON FUNCTION fast_feed.follow() IS
+'trigger that lets readers know that a statement is about to draw numbers';
+
+CREATE FUNCTION fast_feed.guard()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'feed_guard'
+LANGUAGE C;
+
+COMMENT ON FUNCTION fast_feed.guard() IS
+'trigger that refuses a row which readers could miss';
+
+CREATE FUNCTION fast_feed.stamp()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'feed_stamp'
+LANGUAGE C;
+
+COMMENT ON FUNCTION fast_feed.stamp() IS
+'trigger that gives a row a new number with each INSERT and UPDATE';
+
+CREATE FUNCTION fast_feed.next(sequence regclass)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'feed_next'
+LANGUAGE C STRICT;
+
+COMMENT ON FUNCTION fast_feed.next(regclass) IS
+'nextval() that lets readers know: for defaults, and for code that draws numbers before it inserts';
+
+-- For readers
+
+CREATE FUNCTION fast_feed.watermark("table" regclass, "column" name DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'feed_watermark'
+LANGUAGE C STABLE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION fast_feed.watermark(regclass, name) IS
+'bound for the calling statement, which misses no row of the table with a smaller number';
+
+CREATE FUNCTION fast_feed.wait(seen bigint, timeout interval DEFAULT '1 s')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'feed_wait'
+LANGUAGE C STRICT;
+
+COMMENT ON FUNCTION fast_feed.wait(bigint, interval) IS
+'wait for the end of a transaction that has written to a followed table, and return how many have ended';
+
+-- For owners of tables
+
+CREATE FUNCTION fast_feed.disable("table" regclass)
+RETURNS void
+LANGUAGE plpgsql STRICT
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  name name;
+BEGIN
+  FOR name IN
+    SELECT t.tgname FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+     WHERE t.tgrelid = "table" AND t.tgparentid = 0
+       AND p.pronamespace = 'fast_feed'::regnamespace
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', name, "table");
+  END LOOP;
+END $$;
+
+COMMENT ON FUNCTION fast_feed.disable(regclass) IS
+'take from a table what enable() has added';
+
+CREATE FUNCTION fast_feed.enable(
+  "table" regclass, "column" name, updates boolean DEFAULT false, sequence regclass DEFAULT NULL)
+RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  relation pg_class;
+  attribute pg_attribute;
+  -- Among BEFORE triggers the last one has the last word.
+  triggers name[] := CASE WHEN updates THEN '{zzz_fast_feed_stamp}'
+                          ELSE '{fast_feed_follow,zzz_fast_feed_guard}' END::name[];
+  arguments text := concat_ws(', ', quote_literal("column"), quote_literal(sequence));
+  trigger name;
+  last bigint;
+  greatest bigint;
+BEGIN
+  SELECT * INTO relation FROM pg_class WHERE oid = "table";
+  IF relation.relkind NOT IN ('r', 'p') OR relation.relispartition THEN
+    RAISE EXCEPTION '% cannot be followed', "table"
+      USING ERRCODE = 'wrong_object_type', DETAIL = CASE WHEN relation.relispartition
+        THEN 'It is a partition. Enable the table that it is a partition of.' ELSE 'It is no table.' END;
+  END IF;
+  SELECT * INTO attribute FROM pg_attribute
+   WHERE attrelid = "table" AND attname = "column" AND attnum > 0 AND NOT attisdropped;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'column "%" of relation % does not exist', "column", "table"
+      USING ERRCODE = 'undefined_column',
+            HINT = 'To add a number beside writers, see "A table without a number" in the README of fast_feed.';
+  ELSIF NOT attribute.attnotnull AND NOT updates THEN
+    RAISE EXCEPTION 'column "%" of relation % can be null', "column", "table"
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Readers would miss rows without a number.', HINT = 'Use ALTER TABLE ... SET NOT NULL.';
+  END IF;
+
+  -- This waits for writers, of whose numbers nobody knows.
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', "table");
+  PERFORM fast_feed.disable("table");
+  FOREACH trigger IN ARRAY triggers LOOP
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT %s EXECUTE FUNCTION fast_feed.%I(%s)', trigger,
+      format(CASE trigger WHEN 'fast_feed_follow' THEN 'ON %s' ELSE 'OR UPDATE ON %s FOR EACH ROW' END, "table"),
+      substring(trigger from '[a-z]+$'), arguments);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', "table", trigger);
+    EXECUTE format('ALTER TRIGGER %I ON %s DEPENDS ON EXTENSION fast_feed', trigger, "table");
+  END LOOP;
+
+  -- This has all reasons to refuse the table, its sequence, or the server.
+  PERFORM fast_feed.watermark("table", "column");
+  sequence := coalesce(sequence, pg_get_serial_sequence("table"::text, "column")::regclass);
+  last := coalesce(pg_sequence_last_value(sequence), 0);
+  EXECUTE format('SELECT max(%I) FROM %s', "column", "table") INTO greatest;
+  IF greatest > last THEN
+    RAISE EXCEPTION 'relation % has numbers that its sequence has not given', "table"
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('The greatest is %s, and the last number of %s is %s.', greatest, sequence, last),
+            HINT = format('Use SELECT setval(%L, %s).', sequence, greatest);
+  END IF;
+  RETURN format('%s is followed by "%s", which %s numbers%s', "table", "column", sequence,
+    CASE WHEN NOT EXISTS (SELECT FROM pg_index WHERE indrelid = "table" AND indkey[0] = attribute.attnum)
+         THEN '; readers need an index that begins with it' ELSE '' END);
+END $$;
+
+COMMENT ON FUNCTION fast_feed.enable(regclass, name, boolean, regclass) IS
+'let readers follow a table by a column that a sequence numbers; with updates, each UPDATE numbers a row anew';
+
+-- For the DBA
+
+CREATE FUNCTION fast_feed.in_flight(OUT pid integer, OUT sequence regclass, OUT last bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'feed_in_flight'
+LANGUAGE C;
+
+COMMENT ON FUNCTION fast_feed.in_flight() IS
+'what sessions of this database have published; holders() says more';
+
+-- A prepared transaction has locks instead: see in_flight.c for what their tags hold.
+CREATE FUNCTION fast_feed.holders(
+  OUT sequence regclass, OUT last bigint, OUT pid integer, OUT gid text, OUT role name,
+  OUT since timestamptz, OUT state text)
+RETURNS SETOF record
+LANGUAGE sql
+SET search_path = pg_catalog, pg_temp
+AS $$
+  WITH locks AS (
+    SELECT l.classid, l.pid, l.virtualtransaction, l.objid::bigint << 16 | (l.objsubid::integer & 65535) AS coded
+      FROM pg_locks AS l
+     WHERE l.locktype = 'userlock'
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  ), all_pairs AS (
+    SELECT f.sequence, f.last, f.pid, NULL::xid AS transaction FROM fast_feed.in_flight() AS f
+    UNION
+    SELECT l.classid,
+           l.coded, l.pid, x.transactionid
+      FROM locks AS l LEFT JOIN pg_locks AS x
+        ON l.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
+       AND x.virtualtransaction = l.virtualtransaction
+  )
+  SELECT a.sequence, a.last, a.pid, p.gid, coalesce(s.usename, p.owner),
+         coalesce(s.xact_start, p.prepared), coalesce(s.state, 'prepared')
+    FROM all_pairs AS a
+    LEFT JOIN pg_stat_activity AS s ON s.pid = a.pid
+    LEFT JOIN pg_prepared_xacts AS p ON p.transaction = a.transaction
+   ORDER BY a.sequence::oid, a.last
+$$;
+
+COMMENT ON FUNCTION fast_feed.holders() IS
+'sessions and prepared transactions that hold watermarks back, by sequence; the first one of each decides';

@@ -1,0 +1,118 @@
+/*
+ * feed.h
+ *	  What the files of fast_feed call of each other.  Arrows point upwards.
+ */
+#ifndef FEED_H
+#define FEED_H
+
+#include <time.h>
+
+#include "access/xlogdefs.h"
+#include "commands/trigger.h"
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+#include "shared.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+/*
+ * Points at which a test build ("make TEST_POINTS=yes") can be held up, to force
+ * an interleaving, by test/modules/test_points.c, which is loaded before.
+ */
+#ifdef FEED_TEST_POINTS
+extern void fuuid_test_point(const char *name);
+#define FEED_TEST_POINT(name)	fuuid_test_point(name)
+#else
+#define FEED_TEST_POINT(name)	((void) 0)
+#endif
+
+/* memory.c: shared memory, NULL until attached, and this backend's part of it. */
+extern FeedShared *feed_shared;
+extern FeedElement *feed_my_element;
+extern FeedDatabase *feed_my_database;
+
+extern void feed_memory_init(void);
+extern void feed_join(void (*before_leaving) (void));
+
+/* Microseconds of the clock that nobody can set, or 0 if it cannot be read. */
+static inline uint64
+feed_monotonic_us(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+		return 0;
+	return (uint64) now.tv_sec * USECS_PER_SEC + (uint64) now.tv_nsec / 1000;
+}
+
+/* sequence.c: PostgreSQL's sequences, and what they have given. */
+
+/* A sequence that is open. */
+typedef struct FeedOpen
+{
+	Relation	relation;
+	FeedSequence sequence;
+	int64		last;			/* the last number given; 0 or more */
+	XLogRecPtr	lsn;			/* of its page */
+} FeedOpen;
+
+extern void feed_sequence_open(FeedOpen *open, Oid relid);
+extern void feed_sequence_open_to_draw(FeedOpen *open, Oid relid);
+extern void feed_sequence_read(FeedOpen *open,
+							   void (*with_page) (FeedOpen *, void *),
+							   void *arg);
+extern void feed_sequence_close(FeedOpen *open);
+extern bool feed_sequence_may_draw(Oid relid, Oid role);
+
+/* marks.c: bounds that were computed lately, with their snapshots. */
+extern int64 feed_marks_highest(const FeedSequence *sequence);
+extern int64 feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
+								 const TransactionId *running,
+								 Snapshot snapshot);
+
+/* in_flight.c: transactions that have drawn numbers, or are about to. */
+
+/* What this transaction has published. */
+typedef struct FeedPublished
+{
+	Oid			relid;
+	Oid			file;
+	int64		v0;				/* its numbers are above */
+	int64		highest;		/* that readers had been told before */
+	int64		passed;			/* the greatest that a guard let pass */
+} FeedPublished;
+
+extern void feed_in_flight_init(void);
+extern void feed_in_flight_join(void);
+extern bool feed_in_flight_has_published(void);
+extern FeedPublished *feed_in_flight_find(const FeedOpen *open);
+extern FeedPublished *feed_in_flight_publish(FeedOpen *open);
+extern int64 feed_in_flight_least(const FeedOpen *open);
+
+/* column.c: columns that are followed, and their sequences. */
+
+/* What a trigger of ours is about. */
+typedef struct FeedColumn
+{
+	Oid			trigger;		/* the key */
+	Oid			relation;		/* of the trigger, perhaps a partition */
+	Oid			followed;		/* the table that was enabled */
+	Oid			owner;			/* of that */
+	Oid			sequence;
+	Oid			type;			/* int8 or int4 */
+	AttrNumber	attnum;			/* in "relation" */
+	bool		owned;			/* does the sequence belong to the column? */
+	bool		unique;			/* does an index exclude equal numbers? */
+	bool		valid;
+} FeedColumn;
+
+extern void feed_column_init(void);
+extern const FeedColumn *feed_column_of_call(FunctionCallInfo fcinfo,
+											 bool for_each_row);
+extern Oid	feed_column_followed(Oid table, const char *name, Oid namespace);
+
+/* watermark.c: the bound below which a statement sees all that it ever could. */
+extern bool feed_watermark_is_given(void);
+extern void feed_require_primary(const char *what);
+
+#endif							/* FEED_H */

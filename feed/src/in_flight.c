@@ -1,0 +1,367 @@
+/*
+ * in_flight.c
+ *	  The transactions in flight that have drawn numbers, or are about to.
+ *
+ *	  Before a transaction draws its first number of a sequence, it "publishes"
+ *	  the last one that the sequence has given, in shared memory.  It clears that
+ *	  after the server has made the transaction's end visible, and after the
+ *	  callbacks of other libraries: one that commits on other servers does so
+ *	  there.  Until then the transaction "holds back" the watermark.
+ *
+ *	  A prepared transaction has no process, and outlives a restart.  It keeps
+ *	  what was published as the tags of heavyweight locks, which the server
+ *	  keeps, and recovers, until the transaction's end is visible.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "compat.h"
+#include "feed.h"
+#include "funcapi.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(feed_in_flight);
+
+/* Those that do not fit into shared memory are locks from the beginning. */
+static FeedPublished *published = NULL;
+static int	published_count = 0;
+static int	published_room = 0;
+static int	in_element = 0;		/* how many of the first ones are there */
+
+static bool preparing = false;	/* has keep_for_prepared() been called? */
+
+/*
+ * The lock that stands for a published pair.  No SQL function can take one of
+ * this type.  Its tag has room for 48 bits of v0; beyond them it holds back all.
+ */
+#define V0_OF(tag) \
+	((int64) (tag)->locktag_field3 << 16 | (tag)->locktag_field4)
+
+/* Take the lock that stands for a published pair, until the transaction ends. */
+static void
+lock_pair(Oid relid, int64 v0)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	uint64		coded = (uint64) v0 >> 48 == 0 ? (uint64) v0 : 0;
+	LOCKTAG		tag;
+
+	tag.locktag_field1 = MyDatabaseId;
+	tag.locktag_field2 = relid;
+	tag.locktag_field3 = (uint32) (coded >> 16);
+	tag.locktag_field4 = (uint16) coded;
+	tag.locktag_type = LOCKTAG_USERLOCK;
+	tag.locktag_lockmethodid = USER_LOCKMETHOD;
+	CurrentResourceOwner = TopTransactionResourceOwner; /* not a savepoint's */
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	CurrentResourceOwner = owner;
+	FEED_TEST_POINT("locked");
+
+	/* After the lock is taken: see "Memory order" in shared.h. */
+	pg_atomic_fetch_add_u64(&feed_my_database->prepared, 1);
+}
+
+/* Keep what the transaction, which is about to be prepared, has published. */
+static void
+keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
+{
+	preparing = event == XACT_EVENT_PRE_PREPARE;
+	if (!preparing)
+		return;
+	for (int i = 0; i < in_element; i++)
+		lock_pair(published[i].relid, published[i].v0);
+}
+
+/*
+ * Clear what the transaction has published: its end is visible, or it can only
+ * abort.  Then count that, and wake who waits for it.
+ */
+static void
+clear_published(void)
+{
+	pg_atomic_uint64 *state;
+
+	if (published_count == 0)
+		return;
+	FEED_TEST_POINT("clearing");
+	state = &feed_my_element->state;
+	pg_memory_barrier();
+	pg_atomic_write_u64(state,
+						((pg_atomic_read_u64(state) >> FEED_STATE_BITS) + 1)
+						<< FEED_STATE_BITS);
+	published_count = 0;
+	in_element = 0;
+	FEED_TEST_POINT("cleared");
+
+	/* In this order: see "Memory order" in shared.h. */
+	pg_atomic_fetch_add_u64(&feed_my_database->ended, 1);
+	FEED_TEST_POINT("waking");
+	ConditionVariableBroadcast(&feed_my_database->ended_cv);
+}
+
+/*
+ * The resources of a transaction are released after every callback of
+ * XACT_EVENT_COMMIT, ABORT and PREPARE.  Owners that belong to no transaction,
+ * such as those of auxiliary processes, come by here as well.
+ */
+static void
+clear_at_end(ResourceReleasePhase phase, bool isCommit pg_attribute_unused(),
+			 bool isTopLevel, void *arg pg_attribute_unused())
+{
+	if (phase == RESOURCE_RELEASE_AFTER_LOCKS && isTopLevel &&
+		!IsTransactionState())
+		clear_published();
+}
+
+/* As we are loaded: a transaction may begin to publish in a callback. */
+void
+feed_in_flight_init(void)
+{
+	RegisterXactCallback(keep_for_prepared, NULL);
+	RegisterResourceReleaseCallback(clear_at_end, NULL);
+}
+
+/* Join, before this backend publishes, waits, or asks for a watermark. */
+void
+feed_in_flight_join(void)
+{
+	feed_join(clear_published);
+}
+
+bool
+feed_in_flight_has_published(void)
+{
+	return published_count > 0;
+}
+
+/* What this transaction has published of a sequence's file, or NULL. */
+FeedPublished *
+feed_in_flight_find(const FeedOpen *open)
+{
+	for (int i = published_count - 1; i >= 0; i--)
+		if (published[i].relid == open->sequence.relid &&
+			published[i].file == open->sequence.file)
+			return &published[i];
+	return NULL;
+}
+
+/* Enter the pair, while no number is drawn. */
+static void
+enter(FeedOpen *open, void *arg)
+{
+	FeedPublished *entry = arg;
+	FeedPair   *pair = &feed_my_element->pairs[in_element];
+
+	entry->v0 = open->last;
+	if (in_element == FEED_PAIRS)
+		return;
+	pair->relid = open->sequence.relid;
+	pg_atomic_write_u64(&pair->v0, (uint64) open->last);
+	FEED_TEST_POINT("publishing");
+	pg_write_barrier();
+	pg_atomic_write_u64(&feed_my_element->state,
+						pg_atomic_read_u64(&feed_my_element->state) + 1);
+	in_element++;
+}
+
+/* An entry for what a transaction will publish; it does not count yet. */
+static FeedPublished *
+new_entry(const FeedOpen *open)
+{
+	FeedPublished *entry;
+
+	if (published_count == published_room)
+	{
+		int			room = Max(2 * published_room, FEED_PAIRS);
+
+		published = published == NULL ?
+			MemoryContextAlloc(TopMemoryContext, room * sizeof(*published)) :
+			repalloc(published, room * sizeof(*published));
+		published_room = room;
+	}
+	entry = &published[published_count];
+	entry->relid = open->sequence.relid;
+	entry->file = open->sequence.file;
+	entry->passed = 0;
+	return entry;
+}
+
+/*
+ * Raise an error if a sequence had gone back to numbers that readers were told
+ * to be past.  After a savepoint the entry is still there, and so is the error.
+ */
+static void
+require_not_back(const FeedOpen *open, const FeedPublished *entry)
+{
+	if (entry->v0 >= entry->highest - 1)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("sequence \"%s\" has gone back to numbers that readers may have passed",
+					RelationGetRelationName(open->relation)),
+			 errdetail("Its last number was " INT64_FORMAT ", and readers have had the watermark " INT64_FORMAT ".",
+					   entry->v0, entry->highest),
+			 errhint("Use setval() to move it to " INT64_FORMAT " or above or, if readers begin anew, ALTER SEQUENCE ... RESTART.",
+					 entry->highest - 1)));
+}
+
+/*
+ * Publish an open sequence, unless this transaction has already, and return
+ * what it has published.  The caller draws numbers only after this.  Raises an
+ * error if the sequence has gone back.
+ */
+FeedPublished *
+feed_in_flight_publish(FeedOpen *open)
+{
+	FeedPublished *entry = feed_in_flight_find(open);
+
+	if (entry == NULL)
+	{
+		feed_in_flight_join();
+		entry = new_entry(open);
+
+		/* In this order: both may rise meanwhile. */
+		entry->highest = feed_marks_highest(&open->sequence);
+		FEED_TEST_POINT("before_publishing");
+		feed_sequence_read(open, enter, entry);
+		if (in_element == published_count)
+			lock_pair(entry->relid, entry->v0);
+		published_count++;
+		FEED_TEST_POINT("published");
+
+		/* Here another library draws in a callback that comes after ours. */
+		if (preparing && in_element == published_count)
+			lock_pair(entry->relid, entry->v0);
+	}
+	require_not_back(open, entry);
+	return entry;
+}
+
+/* feed_in_flight_least() among prepared transactions, and other locks. */
+static int64
+least_of_locks(Oid relid, int64 least)
+{
+	uint64		prepared = pg_atomic_read_u64(&feed_my_database->prepared);
+	bool		found = false;
+	LockData   *locks;
+
+	if (prepared == pg_atomic_read_u64(&feed_my_database->prepared_ended))
+		return least;
+	pg_memory_barrier();
+	locks = GetLockStatusData();
+	FEED_TEST_POINT("locks_read");
+	for (int i = 0; i < locks->nelements; i++)
+	{
+		const LOCKTAG *tag = &locks->locks[i].locktag;
+
+		if (tag->locktag_type != LOCKTAG_USERLOCK ||
+			tag->locktag_field1 != MyDatabaseId)
+			continue;
+		found = true;
+		if (tag->locktag_field2 == relid)
+			least = Min(least, V0_OF(tag));
+	}
+	pfree(locks->locks);
+	pfree(locks);
+	if (!found)
+		pg_atomic_write_u64(&feed_my_database->prepared_ended, prepared);
+	return least;
+}
+
+/*
+ * Copy what a backend of this database has published; returns how many pairs.
+ * If it changes meanwhile, its transaction has ended, and another one begins:
+ * neither counts for who has read the sequence before.
+ */
+static int
+copy_pairs(FeedElement *element, Oid *relids, int64 *v0s)
+{
+	uint64		state = pg_atomic_read_u64(&element->state);
+
+	if (FEED_STATE_PAIRS(state) == 0)
+		return 0;
+	pg_read_barrier();
+	if (element->database != MyDatabaseId)
+		return 0;
+	for (int i = 0; i < FEED_STATE_PAIRS(state); i++)
+	{
+		relids[i] = element->pairs[i].relid;
+		v0s[i] = (int64) pg_atomic_read_u64(&element->pairs[i].v0);
+	}
+	pg_read_barrier();
+	return pg_atomic_read_u64(&element->state) >> FEED_STATE_BITS ==
+		state >> FEED_STATE_BITS ? FEED_STATE_PAIRS(state) : 0;
+}
+
+/*
+ * The least number that an open sequence had given when a transaction in flight
+ * published it, but at most what it has given now, which has been read.  For
+ * each number that was drawn before that, its transaction is found, or has
+ * ended.
+ *
+ * The file does not matter: who has made a new one, and not committed, holds
+ * back the watermark, and so does who counts in it while we know only the old.
+ */
+int64
+feed_in_flight_least(const FeedOpen *open)
+{
+	int64		least = open->last;
+	uint32		used;
+
+	pg_memory_barrier();
+	used = feed_shared->elements_used;
+	for (uint32 i = 0; i < used; i++)
+	{
+		Oid			relids[FEED_PAIRS];
+		int64		v0s[FEED_PAIRS];
+		int			count = copy_pairs(&feed_shared->elements[i], relids, v0s);
+
+		for (int k = 0; k < count; k++)
+			if (relids[k] == open->sequence.relid)
+				least = Min(least, v0s[k]);
+	}
+	FEED_TEST_POINT("elements_read");
+	pg_memory_barrier();
+	least = least_of_locks(open->sequence.relid, least);
+	pg_memory_barrier();
+	return least;
+}
+
+/*
+ * For holders() in SQL, a row for each session and sequence: process ID,
+ * sequence, and, for who may see that, the last number before its own.
+ */
+Datum
+feed_in_flight(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	uint32		used;
+
+	InitMaterializedSRF(fcinfo, 0);
+	feed_in_flight_join();
+	used = feed_shared->elements_used;
+	for (uint32 i = 0; i < used; i++)
+	{
+		FeedElement *element = &feed_shared->elements[i];
+		int			pid = element->pid;
+		Oid			relids[FEED_PAIRS];
+		int64		v0s[FEED_PAIRS];
+		int			count = copy_pairs(element, relids, v0s);
+
+		for (int k = 0; k < count; k++)
+		{
+			Datum		values[] = {Int32GetDatum(pid),
+				ObjectIdGetDatum(relids[k]), Int64GetDatum(v0s[k])};
+			bool		nulls[] = {false, false,
+				pg_class_aclcheck(relids[k], GetUserId(),
+								  ACL_SELECT | ACL_USAGE) != ACLCHECK_OK};
+
+			tuplestore_putvalues(result->setResult, result->setDesc, values,
+								 nulls);
+		}
+	}
+	return (Datum) 0;
+}

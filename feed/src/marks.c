@@ -1,0 +1,236 @@
+/*
+ * marks.c
+ *	  The bounds that were computed lately, with their snapshots.
+ *
+ *	  Often a transaction ends between a statement's snapshot and its call of
+ *	  watermark().  Then what this computes is not right for the snapshot, but
+ *	  what an earlier call has computed often is, in whichever backend.  So
+ *	  shared memory keeps some, by growing age: also a snapshot that is older
+ *	  than half a minute finds one that is older than itself, and not by much.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "common/hashfn.h"
+#include "feed.h"
+#include "utils/builtins.h"
+
+/* Older marks make room first. */
+#define OLD_US	(UINT64CONST(600) * USECS_PER_SEC)
+
+/* The transactions that were running for a mark of a place. */
+static TransactionId *
+running_for(const FeedPlace *place, int mark)
+{
+	return (TransactionId *)
+		((char *) feed_shared +
+		 FEED_RUNNING_OFFSET((place - feed_shared->places) * FEED_MARKS + mark));
+}
+
+/*
+ * Is a mark right for a snapshot?  It is if the snapshot knows of the end of
+ * each transaction that had ended for the mark's own snapshot, that is, was
+ * below its xmax and not running.  This holds for all snapshots, also for that
+ * of a logical slot, which xmax does not order.
+ */
+static bool
+is_right_for(const FeedMark *mark, const TransactionId *running,
+			 Snapshot snapshot)
+{
+	if (TransactionIdFollows(mark->xmax, snapshot->xmax))
+		return false;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+		if (TransactionIdPrecedes(snapshot->xip[i], mark->xmax) &&
+			bsearch(&snapshot->xip[i], running, mark->xcnt,
+					sizeof(TransactionId), xidComparator) == NULL)
+			return false;
+	return true;
+}
+
+/* The set in which a sequence has its place, if it has one. */
+static FeedPlace *
+set_of(const FeedSequence *sequence)
+{
+	uint32		hash = hash_combine(murmurhash32(sequence->database),
+									murmurhash32(sequence->relid));
+
+	return &feed_shared->places[hash % FEED_SETS * FEED_WAYS];
+}
+
+/* The place of a sequence, or NULL.  The caller holds the lock. */
+static FeedPlace *
+find_place(const FeedSequence *sequence)
+{
+	FeedPlace  *set = set_of(sequence);
+
+	for (int i = 0; i < FEED_WAYS; i++)
+		if (set[i].asked_us != 0 &&
+			memcmp(&set[i].sequence, sequence, sizeof(FeedSequence)) == 0)
+			return &set[i];
+	return NULL;
+}
+
+/* Do two sequences belong to one role, in one database? */
+static bool
+is_neighbour(const FeedPlace *place, Oid database, Oid owner)
+{
+	return place->asked_us != 0 && place->owner == owner &&
+		place->sequence.database == database;
+}
+
+/*
+ * Take a place for another sequence: one that is free, or that which was not
+ * asked for the longest time among those of whoever has most in the set, this
+ * one counted.  So who has many sequences displaces his own, and nobody else's.
+ */
+static FeedPlace *
+take_place(const FeedOpen *open)
+{
+	Oid			owner = open->relation->rd_rel->relowner;
+	FeedPlace  *set = set_of(&open->sequence);
+	FeedPlace  *taken = NULL;
+	int			most = -1;
+
+	for (int i = 0; i < FEED_WAYS; i++)
+	{
+		int			count = is_neighbour(&set[i], MyDatabaseId, owner) ? 1 : 0;
+
+		for (int k = 0; k < FEED_WAYS && set[i].asked_us != 0; k++)
+			if (is_neighbour(&set[k], set[i].sequence.database, set[i].owner))
+				count++;
+		if (set[i].asked_us == 0)
+			count = INT_MAX;
+		if (count > most ||
+			(count == most && set[i].asked_us < taken->asked_us))
+		{
+			taken = &set[i];
+			most = count;
+		}
+	}
+	taken->sequence = open->sequence;
+	taken->owner = owner;
+	taken->count = 0;
+	return taken;
+}
+
+/*
+ * The mark that makes room, as an index of "order": that without which the gap
+ * between its neighbours is the smallest, in proportion to their age.  So the
+ * ages of those that stay grow by a factor.
+ */
+static int
+least_useful(const FeedPlace *place, uint64 now_us)
+{
+	const FeedMark *marks = place->marks;
+	const uint8 *order = place->order;
+	int			least = FEED_MARKS - 1;
+	double		least_gap = 2;
+
+	if (now_us - marks[order[least]].kept_us > OLD_US)
+		return least;
+	for (int i = 0; i < FEED_MARKS - 1; i++)
+	{
+		uint64		later_us = i == 0 ? now_us : marks[order[i - 1]].kept_us;
+		uint64		earlier_us = marks[order[i + 1]].kept_us;
+		double		gap = (double) (later_us - earlier_us) /
+			(double) (now_us - earlier_us + 1);
+
+		if (gap < least_gap)
+		{
+			least_gap = gap;
+			least = i;
+		}
+	}
+	return least;
+}
+
+/*
+ * Keep a mark as the latest one, unless that says the same, or another backend
+ * has computed a higher one and was faster to keep it.
+ */
+static void
+keep(FeedPlace *place, const FeedMark *mark, const TransactionId *running)
+{
+	Size		size = mark->xcnt * sizeof(TransactionId);
+	const FeedMark *latest = &place->marks[place->order[0]];
+	int			i = place->count;
+	uint8		free;
+
+	place->asked_us = feed_monotonic_us();
+	if (place->count > 0 &&
+		(latest->bound > mark->bound ||
+		 (latest->bound == mark->bound && latest->xmax == mark->xmax &&
+		  latest->xcnt == mark->xcnt &&
+		  memcmp(running_for(place, place->order[0]), running, size) == 0)))
+		return;
+	if (i < FEED_MARKS)
+		free = place->count++;
+	else
+	{
+		i = least_useful(place, place->asked_us);
+		free = place->order[i];
+	}
+	memmove(&place->order[1], &place->order[0], i);
+	place->order[0] = free;
+	place->marks[free] = *mark;
+	place->marks[free].kept_us = place->asked_us;
+	Assert(size <= FEED_RUNNING_SIZE);
+	memcpy(running_for(place, free), running, size);
+}
+
+/*
+ * The greatest bound of a kept mark, not above upto, that is right for a
+ * snapshot; 0 if none is.  The later ones come first, and are not smaller.
+ */
+static int64
+find_right(const FeedPlace *place, int64 upto, Snapshot snapshot)
+{
+	for (int i = 0; i < place->count; i++)
+	{
+		const FeedMark *mark = &place->marks[place->order[i]];
+
+		if (mark->bound <= upto &&
+			is_right_for(mark, running_for(place, place->order[i]), snapshot))
+			return mark->bound;
+	}
+	return 0;
+}
+
+/*
+ * Keep a mark that was just computed, and return the greatest bound, of this or
+ * another one of the sequence, that is right for a snapshot; 0 if none is.
+ * What is above this one's is from before the sequence went back.
+ */
+int64
+feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
+					const TransactionId *running, Snapshot snapshot)
+{
+	int64		found = is_right_for(mark, running, snapshot) ? mark->bound : 0;
+	FeedPlace  *place;
+
+	FEED_TEST_POINT("exchanging");
+	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
+	place = find_place(&open->sequence);
+	if (place == NULL)
+		place = take_place(open);
+	if (found == 0)
+		found = find_right(place, mark->bound, snapshot);
+	keep(place, mark, running);
+	LWLockRelease(&feed_shared->lock);
+	return found;
+}
+
+/* The highest bound that is kept for a sequence; 0 if none is. */
+int64
+feed_marks_highest(const FeedSequence *sequence)
+{
+	const FeedPlace *place;
+	int64		highest = 0;
+
+	LWLockAcquire(&feed_shared->lock, LW_SHARED);
+	place = find_place(sequence);
+	if (place != NULL && place->count > 0)
+		highest = place->marks[place->order[0]].bound;
+	LWLockRelease(&feed_shared->lock);
+	return highest;
+}

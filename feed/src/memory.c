@@ -1,0 +1,194 @@
+/*
+ * memory.c
+ *	  How the memory that the backends share is created and found, and how a
+ *	  backend joins those that use it.
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+#include "compat.h"
+#include "feed.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+
+#define SEGMENT_NAME "fast_feed"
+
+FeedShared *feed_shared = NULL;
+FeedElement *feed_my_element = NULL;
+FeedDatabase *feed_my_database = NULL;
+
+static void
+init_segment(FEED_SEGMENT_INIT_ARGS)
+{
+	FeedShared *shared = segment;
+
+	/* What is running for marks is written before it is read. */
+	memset(shared, 0, FEED_RUNNING_OFFSET(0));
+	shared->layout = FEED_LAYOUT;
+	FEED_INIT_LWLOCK(&shared->lock);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		FeedDatabase *database = FEED_DATABASE(shared, i);
+
+		pg_atomic_init_u64(&shared->elements[i].state, 0);
+		for (int k = 0; k < FEED_PAIRS; k++)
+			pg_atomic_init_u64(&shared->elements[i].pairs[k].v0, 0);
+		pg_atomic_init_u64(&database->prepared, 0);
+		pg_atomic_init_u64(&database->prepared_ended, 0);
+
+		/* At random, so that what was seen before a restart is not seen. */
+		pg_atomic_init_u64(&database->ended,
+						   pg_prng_uint64_range(&pg_global_prng_state, 1,
+												UINT64CONST(1) << 51));
+		pg_atomic_init_u64(&database->due_us, 0);
+		ConditionVariableInit(&database->ended_cv);
+	}
+}
+
+#ifndef FEED_HAVE_NAMED_SEGMENTS
+static shmem_request_hook_type next_shmem_request_hook = NULL;
+static shmem_startup_hook_type next_shmem_startup_hook = NULL;
+
+static void
+request_segment(void)
+{
+	if (next_shmem_request_hook)
+		next_shmem_request_hook();
+	RequestAddinShmemSpace(MAXALIGN(FEED_SHARED_SIZE));
+}
+
+static void
+start_segment(void)
+{
+	bool		found;
+
+	if (next_shmem_startup_hook)
+		next_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	feed_shared = ShmemInitStruct(SEGMENT_NAME, FEED_SHARED_SIZE, &found);
+	if (!found)
+		init_segment(feed_shared);
+	FEED_NAME_LWLOCK(&feed_shared->lock);
+	LWLockRelease(AddinShmemInitLock);
+}
+#endif							/* !FEED_HAVE_NAMED_SEGMENTS */
+
+/* Before 17, shared memory must be requested when the server starts. */
+void
+feed_memory_init(void)
+{
+#ifndef FEED_HAVE_NAMED_SEGMENTS
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	next_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_segment;
+	next_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = start_segment;
+#endif
+}
+
+/*
+ * Attach to shared memory.  Raises an error if there is none, or if another
+ * version of the library has created it, with another layout or size: in a
+ * second segment readers would not find what writers publish in the first.
+ */
+static void
+attach(void)
+{
+#ifdef FEED_HAVE_NAMED_SEGMENTS
+	bool		found;
+	FeedShared *shared;
+
+	if (feed_shared != NULL)
+		return;
+	shared = FEED_GET_NAMED_SEGMENT(SEGMENT_NAME, FEED_SHARED_SIZE,
+									init_segment, &found);
+	if (shared->layout != FEED_LAYOUT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shared memory of fast_feed is that of another version of the library"),
+				 errhint("Restart the server.")));
+	feed_shared = shared;
+	FEED_NAME_LWLOCK(&feed_shared->lock);
+#else
+	if (feed_shared == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("fast_feed must be loaded via \"shared_preload_libraries\""),
+				 errdetail("Before PostgreSQL 17, shared memory can be requested only when the server starts."),
+				 errhint("Add fast_feed to \"shared_preload_libraries\" and restart the server.")));
+#endif
+}
+
+/*
+ * At exit a transaction can only abort.  That is not left to the callback of
+ * its end, which is not called if a callback of another library fails first.
+ */
+static void
+leave(int code pg_attribute_unused(), Datum before_leaving)
+{
+	((void (*) (void)) DatumGetPointer(before_leaving)) ();
+	FEED_TEST_POINT("leaving");
+	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
+	feed_my_database->joined--;
+	LWLockRelease(&feed_shared->lock);
+	feed_my_element = NULL;
+	feed_my_database = NULL;
+}
+
+/*
+ * The entry of this database: the one that it has, or had, or one that nobody
+ * uses.  There is one, as there are as many as backends.
+ */
+static FeedDatabase *
+find_database(void)
+{
+	FeedDatabase *found = NULL;
+
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		FeedDatabase *database = FEED_DATABASE(feed_shared, i);
+
+		if (database->oid == MyDatabaseId)
+			return database;
+		if (database->joined == 0 &&
+			(found == NULL || (OidIsValid(found->oid) &&
+							   !OidIsValid(database->oid))))
+			found = database;
+	}
+
+	/* Transactions may be prepared there, so the locks have to be read once. */
+	found->oid = MyDatabaseId;
+	pg_atomic_write_u64(&found->prepared, 1);
+	pg_atomic_write_u64(&found->prepared_ended, 0);
+	pg_atomic_write_u64(&found->due_us, 0);
+	return found;
+}
+
+/*
+ * Join, before this backend publishes, waits, or asks for a watermark.  What it
+ * has published is cleared by before_leaving().
+ */
+void
+feed_join(void (*before_leaving) (void))
+{
+	uint32		number = FEED_MY_PROC_NUMBER;
+
+	if (feed_my_element != NULL)
+		return;
+	attach();
+	if (number >= (uint32) MaxBackends || !OidIsValid(MyDatabaseId))
+		elog(ERROR, "fast_feed requires a backend of a database");
+	before_shmem_exit(leave, PointerGetDatum(before_leaving));
+
+	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
+	feed_my_database = find_database();
+	feed_my_database->joined++;
+	if (feed_shared->elements_used <= number)
+		feed_shared->elements_used = number + 1;
+	LWLockRelease(&feed_shared->lock);
+	feed_my_element = &feed_shared->elements[number];
+	feed_my_element->database = MyDatabaseId;
+	feed_my_element->pid = MyProcPid;
+}

@@ -1,0 +1,124 @@
+/*
+ * sequence.c
+ *	  PostgreSQL's sequences, and what they have given.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
+#include "commands/sequence.h"
+#include "compat.h"
+#include "feed.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/inval.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+
+/* Why the numbers of a sequence do not ascend from 1 on; NULL if they do. */
+static const char *
+why_not_ascending(Relation relation)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID,
+										ObjectIdGetDatum(RelationGetRelid(relation)));
+	FormData_pg_sequence form;
+
+	if (!HeapTupleIsValid(tuple))
+		return "It is not a sequence.";
+	form = *(Form_pg_sequence) GETSTRUCT(tuple);
+	ReleaseSysCache(tuple);
+	if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		return "It is temporary.";
+	if (relation->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		return "It is unlogged, and starts anew after a crash.";
+	if (form.seqincrement < 1)
+		return "It is descending.";
+	if (form.seqcycle)
+		return "It is CYCLE.";
+	if (form.seqcache != 1)
+		return "It is not CACHE 1: sessions use numbers later than they take them.";
+	return form.seqmin < 1 ? "Its MINVALUE is less than 1." : NULL;
+}
+
+/*
+ * Open a sequence, without reading it.  Raises an error unless its numbers
+ * ascend in the order of calls, and survive a crash; that can be altered, so
+ * every call asks.  The lock delays only who drops or alters the sequence, and
+ * ends with the transaction.
+ */
+void
+feed_sequence_open(FeedOpen *open, Oid relid)
+{
+	const char *why_not;
+
+	/* A lock that this transaction already has tells nothing new. */
+	AcceptInvalidationMessages();
+	open->relation = relation_open(relid, AccessShareLock);
+	open->sequence.database = MyDatabaseId;
+	open->sequence.relid = relid;
+	open->sequence.file = FEED_FILE(open->relation);
+	why_not = why_not_ascending(open->relation);
+	if (why_not != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" cannot be followed",
+						RelationGetRelationName(open->relation)),
+				 errdetail_internal("%s", why_not)));
+}
+
+/*
+ * The same with the lock of nextval(), until the transaction ends, not only a
+ * savepoint's: what gives the sequence another file then waits for us.
+ */
+void
+feed_sequence_open_to_draw(FeedOpen *open, Oid relid)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockRelationOid(relid, RowExclusiveLock);
+	CurrentResourceOwner = owner;
+	feed_sequence_open(open, relid);
+}
+
+/*
+ * Read the last number that an open sequence has given.  What with_page, which
+ * may be NULL, does before the page is unlocked comes before every later draw.
+ * It must not fail or wait.
+ */
+void
+feed_sequence_read(FeedOpen *open, void (*with_page) (FeedOpen *, void *),
+				   void *arg)
+{
+	Buffer		buffer = ReadBuffer(open->relation, 0);
+	Page		page = BufferGetPage(buffer);
+	HeapTupleHeader tuple;
+	Form_pg_sequence_data data;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	tuple = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+	data = (Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff);
+	open->last = data->is_called ? data->last_value : data->last_value - 1;
+	open->lsn = PageGetLSN(page);
+	if (with_page != NULL)
+		with_page(open, arg);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Close a sequence, and keep its lock, as for every relation that is read. */
+void
+feed_sequence_close(FeedOpen *open)
+{
+	relation_close(open->relation, NoLock);
+}
+
+/* May a role draw from a sequence?  As nextval() asks. */
+bool
+feed_sequence_may_draw(Oid relid, Oid role)
+{
+	return pg_class_aclcheck(relid, role, ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK;
+}

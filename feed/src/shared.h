@@ -1,0 +1,156 @@
+/*
+ * shared.h
+ *	  The memory that the backends of an instance share.
+ *
+ *	  Memory order; doc/internals.md has the proof that needs it.
+ *
+ *	  Publishing: a backend stores a pair, and then "state", while it has the
+ *	  sequence's page locked; it draws numbers later, under the page's exclusive
+ *	  lock.  watermark() reads the page, and after a full barrier the elements.
+ *	  So for a number that had been drawn it finds the pair, unless the
+ *	  transaction has ended.
+ *
+ *	  End of a transaction: the server makes it visible, and after a full
+ *	  barrier "state" changes.  watermark() reads the elements, and after a full
+ *	  barrier takes a snapshot, which therefore knows of every end that it found.
+ *
+ *	  PREPARE TRANSACTION: the lock is taken, then the database's "prepared" is
+ *	  incremented, then "state" changes.  watermark() reads the elements,
+ *	  "prepared" and the locks, with full barriers in between.  So it finds
+ *	  among the locks what is no longer in an element.
+ *
+ *	  Waking: after "state" has changed, "ended" is incremented, and then the
+ *	  list of ended_cv is looked at, under its spinlock.  Who waits enters the
+ *	  list, under the spinlock, and then reads "ended".  So it finds the new
+ *	  number, or is found.
+ */
+#ifndef FEED_SHARED_H
+#define FEED_SHARED_H
+
+#include "access/twophase.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+
+/*
+ * The version of this layout.  Raise it with each change of what follows, and
+ * of what it means: backends with an older library may still be running.
+ */
+#define FEED_LAYOUT	1
+
+/* A sequence, and the file in which it counts: a restart makes another one. */
+typedef struct FeedSequence
+{
+	Oid			database;
+	Oid			relid;
+	Oid			file;			/* relfilenumber */
+} FeedSequence;
+
+/* What a transaction has published: its numbers of the sequence are above. */
+typedef struct FeedPair
+{
+	Oid			relid;
+	pg_atomic_uint64 v0;		/* the last number that the sequence had given */
+} FeedPair;
+
+/* So many fit; what a transaction publishes beyond them are locks. */
+#define FEED_PAIRS	7
+
+/* FeedElement.state is a count of transactions and, below, one of pairs. */
+#define FEED_STATE_BITS	8
+#define FEED_STATE_PAIRS(state)	((int) ((state) & 0xff))
+
+/* A backend that has joined, in cache lines of its own. */
+typedef union FeedElement
+{
+	struct
+	{
+		Oid			database;	/* written before "state" */
+		int			pid;
+		pg_atomic_uint64 state;
+		FeedPair	pairs[FEED_PAIRS];
+	};
+	char		pad[PG_CACHE_LINE_SIZE];
+} FeedElement;
+
+/*
+ * A database of which a backend has joined, in cache lines of its own.  There
+ * are as many as backends, so that no two databases share one.
+ */
+typedef union FeedDatabase
+{
+	struct
+	{
+		Oid			oid;
+		int			joined;		/* backends; at 0 another database may take it */
+		pg_atomic_uint64 prepared;	/* locks taken, and when none was left */
+		pg_atomic_uint64 prepared_ended;
+		pg_atomic_uint64 ended; /* transactions, from a random number on */
+		pg_atomic_uint64 due_us;	/* see wait.c */
+		ConditionVariable ended_cv; /* those who wait for the next end */
+	};
+	char		pad[PG_CACHE_LINE_SIZE];
+} FeedDatabase;
+
+StaticAssertDecl(sizeof(FeedElement) % PG_CACHE_LINE_SIZE == 0 &&
+				 sizeof(FeedDatabase) % PG_CACHE_LINE_SIZE == 0,
+				 "backends and databases must not share cache lines");
+
+/* A bound that was computed, and the snapshot that was taken after it. */
+typedef struct FeedMark
+{
+	int64		bound;
+	uint64		kept_us;		/* when, by the monotonic clock */
+	TransactionId xmax;
+	uint32		xcnt;			/* how many below xmax were running */
+} FeedMark;
+
+/* The marks of a sequence, kept by growing age. */
+#define FEED_MARKS	16
+
+typedef struct FeedPlace
+{
+	FeedSequence sequence;
+	Oid			owner;			/* of the sequence */
+	int			count;
+	uint64		asked_us;		/* when it was asked for last; 0: is free */
+	uint8		order[FEED_MARKS];	/* indexes of marks, the latest first */
+	FeedMark	marks[FEED_MARKS];
+} FeedPlace;
+
+/* A sequence finds its place in a set, by its OID. */
+#define FEED_SETS	32
+#define FEED_WAYS	8
+
+typedef struct FeedShared
+{
+	uint32		layout;			/* always the first member */
+	uint32		elements_used;	/* no element from here on was ever used */
+	LWLock		lock;			/* for places, and to join or leave */
+	FeedPlace	places[FEED_SETS * FEED_WAYS];
+
+	/* One per process but the auxiliary ones, which run no transaction. */
+	FeedElement elements[FLEXIBLE_ARRAY_MEMBER]
+				pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+} FeedShared;
+
+/* After the elements come the databases. */
+#define FEED_DATABASES_OFFSET \
+	(offsetof(FeedShared, elements) + MaxBackends * sizeof(FeedElement))
+#define FEED_DATABASE(shared, i) \
+	((FeedDatabase *) ((char *) (shared) + FEED_DATABASES_OFFSET) + (i))
+
+/*
+ * After those, each mark has room for the transactions that were running.  A
+ * snapshot does not have its own among them.
+ */
+#define FEED_RUNNING_SIZE \
+	((Size) (MaxBackends + max_prepared_xacts) * sizeof(TransactionId))
+#define FEED_RUNNING_OFFSET(mark) \
+	(FEED_DATABASES_OFFSET + MaxBackends * sizeof(FeedDatabase) + \
+	 (mark) * FEED_RUNNING_SIZE)
+#define FEED_SHARED_SIZE \
+	FEED_RUNNING_OFFSET(FEED_SETS * FEED_WAYS * FEED_MARKS)
+
+#endif							/* FEED_SHARED_H */

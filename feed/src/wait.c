@@ -1,0 +1,144 @@
+/*
+ * wait.c
+ *	  Waiting for the end of a transaction that has drawn numbers.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "compat.h"
+#include "feed.h"
+#include "storage/latch.h"
+#include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(feed_wait);
+
+/*
+ * Each wake-up takes some microseconds of the backend that commits.  So in the
+ * mean a session calls once per millisecond, and up to a hundred sessions of a
+ * database together ten times; what comes sooner sleeps first.  After a time
+ * without calls some are free: rows that come seldom need not come evenly.
+ */
+#define CALL_US			1000
+#define SHARED_CALL_US	100
+#define FREE_US			10000
+#define SLEEP_MAX_US	10000
+#define WAIT_EVENT		FEED_WAIT_EVENT("FastFeedWait")
+
+/* Not where later statements of the transaction could miss what ended. */
+static void
+require_waitable(void)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("fast_feed.wait() requires isolation level READ COMMITTED"),
+				 errdetail("Later statements of the transaction would not see what is committed during the wait.")));
+	if (feed_in_flight_has_published())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot execute fast_feed.wait() in a transaction that has written to a followed table"),
+				 errdetail("The transaction holds the watermark back."),
+				 errhint("End the transaction first.")));
+
+	/* Also where what held it back has ended, and changed no snapshot. */
+	if (feed_watermark_is_given())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot execute fast_feed.wait() in a transaction that has asked for the watermark"),
+				 errdetail("Later statements of the transaction could be given the same watermark again."),
+				 errhint("End the transaction first.")));
+}
+
+/* When a timeout that begins now is over; its days are the calendar's. */
+static uint64
+end_of_timeout(Datum timeout)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Datum		end_datum = DirectFunctionCall2(timestamptz_pl_interval,
+												TimestampTzGetDatum(now),
+												timeout);
+	TimestampTz end = DatumGetTimestampTz(end_datum);
+
+	return end <= now ? 0 :
+		feed_monotonic_us() + ((uint64) end - (uint64) now);
+}
+
+/* When the next call is due, if the one before was due then. */
+static uint64
+next_due(uint64 due_us, uint64 now_us, uint64 call_us)
+{
+	due_us = Max(due_us + FREE_US, now_us) - FREE_US + call_us;
+	return Min(due_us, now_us + SLEEP_MAX_US);
+}
+
+/*
+ * Sleep until this call is due (the "virtual scheduling" of ITU-T I.371), but
+ * not beyond the timeout; then it does not count, or short timeouts would keep
+ * others waiting.  Nobody wakes this backend: it is in no list yet.
+ */
+static void
+sleep_until_due(uint64 end_us, uint32 event)
+{
+	static uint64 own_due_us = 0;
+	pg_atomic_uint64 *due = &feed_my_database->due_us;
+	uint64		now_us = feed_monotonic_us();
+	uint64		seen = pg_atomic_read_u64(due);
+	uint64		due_us = Max(next_due(seen, now_us, SHARED_CALL_US),
+							 next_due(own_due_us, now_us, CALL_US));
+
+	for (; now_us < Min(due_us, end_us); now_us = feed_monotonic_us())
+	{
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 (Min(due_us, end_us) - now_us) / 1000 + 1, event);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	if (now_us < due_us)
+		return;
+	own_due_us = next_due(own_due_us, now_us, CALL_US);
+	do
+		due_us = next_due(seen, now_us, SHARED_CALL_US);
+	while (!pg_atomic_compare_exchange_u64(due, &seen, due_us));
+}
+
+/*
+ * Return the number of transactions of this database that have drawn numbers
+ * and ended.  While that is "seen", wait for the next one, until the timeout is
+ * over.  It begins anew, at random, when the server starts.  A row that a later
+ * statement does not read because a transaction is in flight, or holds the
+ * watermark back, waits for the end of one that is not counted yet.
+ */
+Datum
+feed_wait(PG_FUNCTION_ARGS)
+{
+	static uint32 event = 0;
+	uint64		ended;
+	uint64		end_us;
+	uint64		now_us;
+
+	feed_require_primary("fast_feed.wait()");
+	require_waitable();
+	feed_in_flight_join();
+	if (event == 0)
+		event = WAIT_EVENT;
+	end_us = end_of_timeout(PG_GETARG_DATUM(1));
+	sleep_until_due(end_us, event);
+	FEED_TEST_POINT("wait_due");
+
+	/* Where this ends by an error, the server does what cancels the sleep. */
+	ConditionVariablePrepareToSleep(&feed_my_database->ended_cv);
+	FEED_TEST_POINT("wait_listed");
+	while ((ended = pg_atomic_read_u64(&feed_my_database->ended)) ==
+		   (uint64) PG_GETARG_INT64(0) &&
+		   (now_us = feed_monotonic_us()) < end_us)
+	{
+		uint64		ms = (end_us - now_us) / 1000 + 1;
+
+		(void) ConditionVariableTimedSleep(&feed_my_database->ended_cv,
+										   Min(ms, INT_MAX), event);
+	}
+	(void) ConditionVariableCancelSleep();
+	PG_RETURN_INT64((int64) ended);
+}

@@ -1,0 +1,240 @@
+/*
+ * watermark.c
+ *	  The bound below which a statement sees every row that it ever could:
+ *	  doc/internals.md proves it.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "feed.h"
+#include "lib/ilist.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(feed_watermark);
+
+/* Raise an error on a standby. */
+void
+feed_require_primary(const char *what)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot execute %s during recovery", what),
+				 errhint("Call it on the primary.")));
+}
+
+/*
+ * Compute a bound: a number below which no transaction can draw any more, and
+ * all that have drawn had ended when the snapshot of the mark was taken.
+ * *running, which the first call allocates, becomes the transactions that were
+ * running for that snapshot, sorted.  This backend's own is among them, because
+ * for other backends it is running.
+ *
+ * The sequence is read before the transactions, because those that draw later
+ * need not be found.  The snapshot is taken after them, because it must know of
+ * all that were found to have ended.  It can fail: *mark is set after it.
+ */
+static void
+compute(FeedOpen *open, FeedMark *mark, TransactionId **running)
+{
+	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
+	TransactionId own = GetTopTransactionIdIfAny();
+	int64		least;
+
+	if (*running == NULL)
+		*running = MemoryContextAlloc(TopMemoryContext, FEED_RUNNING_SIZE);
+	feed_sequence_read(open, NULL, NULL);
+	FEED_TEST_POINT("sequence_read");
+	least = feed_in_flight_least(open);
+
+	/* The server allocates both arrays if xip is missing; subxip may fail. */
+	if (now.subxip == NULL)
+		now.xip = NULL;
+	(void) GetSnapshotData(&now);
+	FEED_TEST_POINT("computed");
+
+	/* After a crash the sequence must not give a number again. */
+	XLogFlush(open->lsn);
+
+	mark->bound = Min(least, PG_INT64_MAX - 1) + 1;
+	mark->xmax = now.xmax;
+	mark->xcnt = now.xcnt;
+	memcpy(*running, now.xip, now.xcnt * sizeof(TransactionId));
+	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, now.xmax))
+		(*running)[mark->xcnt++] = own;
+	qsort(*running, mark->xcnt, sizeof(TransactionId), xidComparator);
+}
+
+/*
+ * Compute a bound, keep it as a mark, and return the greatest one that is right
+ * for a snapshot.  If none is, the transaction can only be told so, or in READ
+ * COMMITTED get 0, below which there is nothing, as its next statement gets
+ * more.
+ */
+static int64
+find_or_compute(Oid sequence, Snapshot snapshot)
+{
+	static TransactionId *running = NULL;
+	FeedOpen	open;
+	FeedMark	mark;
+	int64		found;
+
+	feed_in_flight_join();
+	feed_sequence_open(&open, sequence);
+	compute(&open, &mark, &running);
+	found = feed_marks_exchange(&open, &mark, running, snapshot);
+	if (found == 0 && IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no watermark of sequence \"%s\" is known that is older than this transaction's snapshot",
+						RelationGetRelationName(open.relation)),
+				 errhint("Call fast_feed.watermark() in the transaction's first statement, or use READ COMMITTED.")));
+	feed_sequence_close(&open);
+
+	/* Rows that this statement could not be given wait for no other end. */
+	if (found < mark.bound)
+		pg_atomic_fetch_add_u64(&feed_my_database->ended, 1);
+	return found;
+}
+
+/*
+ * The watermark that a snapshot of this transaction has been given.  All calls
+ * in a statement must have the same result: with two, the greater of two rows
+ * could be below one of them, while the smaller is not below the other.
+ */
+typedef struct Given
+{
+	slist_node	node;
+	Snapshot	snapshot;
+	Oid			sequence;
+	int64		bound;
+	TransactionId xmax;
+	uint32		xcnt;
+	TransactionId xip[FLEXIBLE_ARRAY_MEMBER];
+} Given;
+
+static slist_head given_list = SLIST_STATIC_INIT(given_list);
+
+/* At the end of the transaction its memory is gone. */
+static bool forgets_at_end = false;
+
+static void
+forget_at_end(void *arg pg_attribute_unused())
+{
+	slist_init(&given_list);
+	forgets_at_end = false;
+}
+
+/*
+ * Find what a snapshot was given, at its address, or else what another one was
+ * given for which the same transactions have ended: both see the same rows.
+ * What was given to an earlier snapshot at this address is dropped, so that
+ * there is one per address and sequence, however many statements there are.
+ */
+static Given *
+find_given(Snapshot snapshot, Oid sequence)
+{
+	slist_mutable_iter i;
+	Given	   *found = NULL;
+
+	slist_foreach_modify(i, &given_list)
+	{
+		Given	   *given = slist_container(Given, node, i.cur);
+		bool		is_here = given->snapshot == snapshot;
+
+		/* Not a savepoint's, after which it would still be listed. */
+		Assert(GetMemoryChunkContext(given) == TopTransactionContext);
+
+		/* Without any, snapshot->xip can be NULL. */
+		if (given->xmax == snapshot->xmax && given->xcnt == snapshot->xcnt &&
+			(given->xcnt == 0 ||
+			 memcmp(given->xip, snapshot->xip,
+					given->xcnt * sizeof(TransactionId)) == 0))
+		{
+			if (given->sequence != sequence)
+				continue;
+			found = given;
+			if (is_here)
+				break;
+		}
+		else if (is_here)
+		{
+			slist_delete_current(&i);
+			pfree(given);
+		}
+	}
+	return found;
+}
+
+/* The watermark of a sequence for a snapshot; it stays the same. */
+static int64
+watermark_for(Snapshot snapshot, Oid sequence)
+{
+	static MemoryContextCallback at_end = {.func = forget_at_end};
+	Size		xip_size = snapshot->xcnt * sizeof(TransactionId);
+	Given	   *found = find_given(snapshot, sequence);
+	Given	   *given;
+
+	if (found != NULL && found->snapshot == snapshot)
+		return found->bound;
+	given = MemoryContextAlloc(TopTransactionContext,
+							   offsetof(Given, xip) + xip_size);
+	given->snapshot = snapshot;
+	given->sequence = sequence;
+	given->xmax = snapshot->xmax;
+	given->xcnt = snapshot->xcnt;
+	if (xip_size > 0)
+		memcpy(given->xip, snapshot->xip, xip_size);
+	given->bound = found != NULL ? found->bound :
+		find_or_compute(sequence, snapshot);
+	if (!forgets_at_end)
+		MemoryContextRegisterResetCallback(TopTransactionContext, &at_end);
+	forgets_at_end = true;
+	slist_push_head(&given_list, &given->node);
+	return given->bound;
+}
+
+/* Has a snapshot of this transaction been given a watermark? */
+bool
+feed_watermark_is_given(void)
+{
+	return !slist_is_empty(&given_list);
+}
+
+/*
+ * The watermark of a table that is followed, for the calling statement: every
+ * row of it with a smaller number is visible to the statement, or will never be
+ * visible to any.  The column need be named only where two are followed.
+ */
+Datum
+feed_watermark(PG_FUNCTION_ARGS)
+{
+	Oid			table = PG_GETARG_OID(0);
+	const char *column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
+	Snapshot	snapshot;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	feed_require_primary("fast_feed.watermark()");
+	if (!ActiveSnapshotSet())
+		elog(ERROR, "fast_feed.watermark() requires a snapshot");
+	snapshot = GetActiveSnapshot();
+
+	/* A snapshot of a time of recovery lists no running transactions. */
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC ||
+		snapshot->takenDuringRecovery)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("fast_feed.watermark() does not know what this transaction's snapshot shows"),
+				 errdetail("The snapshot is from before the end of recovery."),
+				 errhint("Begin another transaction.")));
+	PG_RETURN_INT64(watermark_for(snapshot,
+								  feed_column_followed(table, column,
+													   get_func_namespace(fcinfo->flinfo->fn_oid))));
+}

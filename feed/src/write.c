@@ -1,0 +1,244 @@
+/*
+ * write.c
+ *	  The SQL-callable functions for writers: the triggers that publish, guard
+ *	  and stamp, and what takes the place of nextval().
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "compat.h"
+#include "feed.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(feed_follow);
+PG_FUNCTION_INFO_V1(feed_guard);
+PG_FUNCTION_INFO_V1(feed_stamp);
+PG_FUNCTION_INFO_V1(feed_next);
+
+/*
+ * Publish a column's sequence, and leave it open.  One that belongs to the
+ * column may be published whoever inserts, as an identity draws from it.  From
+ * another one the table's owner must be allowed to draw, or anyone could hold
+ * back anything by a table of his own.
+ */
+static FeedPublished *
+publish_column(const FeedColumn *column, FeedOpen *open)
+{
+	feed_sequence_open_to_draw(open, column->sequence);
+	if (!column->owned && !feed_sequence_may_draw(column->sequence, column->owner))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
+					   RelationGetRelationName(open->relation));
+	return feed_in_flight_publish(open);
+}
+
+/*
+ * Publish the sequence of a column, before the statement's defaults draw from
+ * it.
+ */
+Datum
+feed_follow(PG_FUNCTION_ARGS)
+{
+	FeedOpen open;
+
+	(void) publish_column(feed_column_of_call(fcinfo, false), &open);
+	feed_sequence_close(&open);
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * Draw a number from an open sequence that has been published.  One that is not
+ * above what was published is from before: the sequence has gone back since.
+ */
+static int64
+draw(const FeedOpen *open, const FeedPublished *entry,
+	 bool check_permissions)
+{
+	int64		number = nextval_internal(open->sequence.relid,
+										  check_permissions);
+
+	if (number <= entry->v0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" has gone back during this transaction",
+						RelationGetRelationName(open->relation)),
+				 errhint("Repeat the transaction.")));
+	return number;
+}
+
+/*
+ * Draw a number from a sequence, as nextval() does, so that readers know of it.
+ * Raises an error unless the caller may, before anything is published.
+ */
+Datum
+feed_next(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	FeedOpen open;
+	int64		number;
+
+	feed_sequence_open_to_draw(&open, relid);
+	if (!feed_sequence_may_draw(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
+					   RelationGetRelationName(open.relation));
+	number = draw(&open, feed_in_flight_publish(&open), true);
+	feed_sequence_close(&open);
+	PG_RETURN_INT64(number);
+}
+
+/* The new row of an INSERT or UPDATE. */
+static HeapTuple
+new_row(const TriggerData *trigger)
+{
+	return TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
+		trigger->tg_newtuple : trigger->tg_trigtuple;
+}
+
+/*
+ * Set a column of a new or changed row to a new number.  A BEFORE trigger of an
+ * UPDATE is fired when the row is locked, so that the numbers of a row ascend in
+ * the order of its changes.
+ */
+Datum
+feed_stamp(PG_FUNCTION_ARGS)
+{
+	const FeedColumn *column = feed_column_of_call(fcinfo, true);
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	int			attnum = column->attnum;
+	Oid			type = column->type;
+	FeedOpen open;
+	Datum		number;
+	bool		isnull = false;
+	FeedPublished *entry = publish_column(column, &open);
+
+	number = Int64GetDatum(draw(&open, entry, false));
+	feed_sequence_close(&open);
+	if (type == INT4OID)
+		number = DirectFunctionCall1(int84, number);
+	return PointerGetDatum(
+		heap_modify_tuple_by_cols(new_row(trigger),
+								  RelationGetDescr(trigger->tg_relation),
+								  1, &attnum, &number, &isnull));
+}
+
+/*
+ * The number that this session has drawn last from a sequence.  A writer may
+ * have no privilege on it, and it is not told.
+ */
+static int64
+drawn_last(Oid sequence)
+{
+	Oid			role;
+	int			context;
+	int64		number;
+
+	GetUserIdAndSecContext(&role, &context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   context | SECURITY_LOCAL_USERID_CHANGE);
+	number = DatumGetInt64(DirectFunctionCall1(currval_oid,
+											   ObjectIdGetDatum(sequence)));
+	SetUserIdAndSecContext(role, context);
+	return number;
+}
+
+/*
+ * Why readers could miss a row with this number, or read it twice; NULL if they
+ * cannot.  A number counts if this transaction has drawn it since it published
+ * the sequence.  Without a unique index it must also be another one than that of
+ * any row: the one that was drawn last, and above those before.
+ */
+static const char *
+why_not(const FeedColumn *column, FeedOpen *open,
+		FeedPublished *entry, int64 number)
+{
+	if (entry == NULL)
+		return column->relation != column->followed ?
+			"The row was not inserted through the table that is followed." :
+			"The sequence was not published before the statement.";
+	if (number <= entry->v0)
+		return "The number was drawn before the transaction published the sequence.";
+	feed_sequence_read(open, NULL, NULL);
+	if (number > open->last)
+		return "The sequence has not given this number.";
+	if (column->unique)
+		return NULL;
+	if (number <= entry->passed)
+		return "Without a unique index on the column, numbers must ascend within a transaction.";
+	if (number != drawn_last(column->sequence))
+		return "Without a unique index on the column, the number must be the one that the session has drawn last.";
+	return NULL;
+}
+
+/* Raise the error for a row that readers could miss. */
+static void
+refuse(const FeedColumn *column, Relation relation, const char *why)
+{
+	const char *name = get_attname(column->relation, column->attnum, false);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("readers could miss the new row of relation \"%s\"",
+					RelationGetRelationName(relation)),
+			 errdetail_internal("%s", why),
+			 column->relation != column->followed ?
+			 errhint("Insert through \"%s\", and leave column \"%s\" to its default.",
+					 get_rel_name(column->followed), name) :
+			 errhint("Leave column \"%s\" to its default, or draw its numbers by fast_feed.next().", name),
+			 errtablecol(relation, column->attnum)));
+}
+
+/* A column's number in a row, as an int8. */
+static int64
+number_of(HeapTuple row, const FeedColumn *column, TupleDesc desc, bool *isnull)
+{
+	Datum		value = heap_getattr(row, column->attnum, desc, isnull);
+
+	if (*isnull)
+		return 0;
+	return column->type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
+}
+
+/*
+ * Raise an error if readers could miss a new row, or if an UPDATE sets the
+ * column to what they could miss.
+ */
+Datum
+feed_guard(PG_FUNCTION_ARGS)
+{
+	const FeedColumn *column = feed_column_of_call(fcinfo, true);
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	Relation	relation = trigger->tg_relation;
+	TupleDesc	desc = RelationGetDescr(relation);
+	HeapTuple	row = new_row(trigger);
+	bool		isnull;
+	int64		number = number_of(row, column, desc, &isnull);
+	FeedOpen open;
+	FeedPublished *entry;
+	const char *why = "The column is null.";
+
+	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+	{
+		bool		was_null;
+
+		if (number_of(trigger->tg_trigtuple, column, desc, &was_null) == number &&
+			was_null == isnull)
+			return PointerGetDatum(row);
+	}
+	if (!isnull)
+	{
+		feed_sequence_open(&open, column->sequence);
+		entry = feed_in_flight_find(&open);
+		why = why_not(column, &open, entry, number);
+		feed_sequence_close(&open);
+		if (why == NULL)
+			entry->passed = Max(entry->passed, number);
+	}
+	if (why != NULL)
+		refuse(column, relation, why);
+	return PointerGetDatum(row);
+}
