@@ -20,6 +20,9 @@ use Watchdog;
 our @EXPORT = qw(new_feed_node start_feed guard connect_to run_in wait_for pause in_background
   in_savepoints write_transaction finish_prepared $server_down);
 
+# The library that is tested, and its extension.
+our $library = 'fast_uuid';
+
 # Where it has died, the processes that it has started end.
 my $test = $$;
 
@@ -30,7 +33,7 @@ sub new_feed_node
 	my ($name, $settings, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(%init);
-	$settings .= "\nshared_preload_libraries = 'fast_uuid'" if $node->pg_version < 17;
+	$settings .= "\nshared_preload_libraries = '$library'" if $node->pg_version < 17;
 	$node->append_conf('postgresql.conf', $settings);
 	return $node;
 }
@@ -40,7 +43,7 @@ sub start_feed
 {
 	my $node = new_feed_node(@_);
 	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION fast_uuid');
+	$node->safe_psql('postgres', "CREATE EXTENSION $library");
 	return $node;
 }
 
