@@ -179,7 +179,7 @@ AS $$
        AND x.virtualtransaction = l.virtualtransaction
   )
   SELECT a.sequence, a.last, a.pid, p.gid, coalesce(s.usename, p.owner),
-         coalesce(s.xact_start, p.prepared), coalesce(s.state, 'prepared')
+         coalesce(s.xact_start, p.prepared), CASE WHEN a.pid IS NULL THEN 'prepared' ELSE s.state END
     FROM all_pairs AS a
     LEFT JOIN pg_stat_activity AS s ON s.pid = a.pid
     LEFT JOIN pg_prepared_xacts AS p ON p.transaction = a.transaction

@@ -21,6 +21,7 @@
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "feed.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -201,6 +202,21 @@ column_of(Relation relation, const Trigger *trigger)
 }
 
 /*
+ * Raise an error unless a column's sequence may be used.  One that belongs to
+ * the column may be, whoever inserts or reads, as an identity draws from it.
+ * From another one the table's owner must be allowed to draw, or anyone could
+ * hold it back, or learn its numbers, by a table of his own.
+ */
+static void
+require_privilege(const FeedColumn *column)
+{
+	if (!column->owned && pg_class_aclcheck(column->sequence, column->owner,
+											ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
+					   get_rel_name(column->sequence));
+}
+
+/*
  * The column of a call by the trigger manager.  Raises an error unless the
  * trigger is one BEFORE INSERT, or for rows perhaps UPDATE.
  */
@@ -208,6 +224,7 @@ const FeedColumn *
 feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 {
 	TriggerData *data = (TriggerData *) fcinfo->context;
+	const FeedColumn *column;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -224,7 +241,9 @@ feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 						get_func_name(fcinfo->flinfo->fn_oid),
 						for_each_row ? "BEFORE INSERT OR UPDATE for each row" :
 						"BEFORE INSERT for each statement")));
-	return column_of(data->tg_relation, data->tg_trigger);
+	column = column_of(data->tg_relation, data->tg_trigger);
+	require_privilege(column);
+	return column;
 }
 
 /*
@@ -286,6 +305,7 @@ feed_column_followed(Oid table, const char *name, Oid namespace)
 				 errmsg("relation \"%s\" is not followed",
 						RelationGetRelationName(relation)),
 				 errhint("Its owner uses fast_feed.enable(), again if triggers have been disabled, or enabled without ALWAYS.")));
+	require_privilege(found);
 	sequence = found->sequence;
 
 	/* They have none of its triggers; partitions do. */

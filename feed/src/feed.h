@@ -62,7 +62,6 @@ extern void feed_sequence_read(FeedOpen *open,
 							   void (*with_page) (FeedOpen *, void *),
 							   void *arg);
 extern void feed_sequence_close(FeedOpen *open);
-extern bool feed_sequence_may_draw(Oid relid, Oid role);
 
 /* marks.c: bounds that were computed lately, with their snapshots. */
 extern int64 feed_marks_highest(const FeedSequence *sequence);

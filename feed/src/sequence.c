@@ -115,10 +115,3 @@ feed_sequence_close(FeedOpen *open)
 {
 	relation_close(open->relation, NoLock);
 }
-
-/* May a role draw from a sequence?  As nextval() asks. */
-bool
-feed_sequence_may_draw(Oid relid, Oid role)
-{
-	return pg_class_aclcheck(relid, role, ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK;
-}

@@ -22,31 +22,17 @@ PG_FUNCTION_INFO_V1(feed_stamp);
 PG_FUNCTION_INFO_V1(feed_next);
 
 /*
- * Publish a column's sequence, and leave it open.  One that belongs to the
- * column may be published whoever inserts, as an identity draws from it.  From
- * another one the table's owner must be allowed to draw, or anyone could hold
- * back anything by a table of his own.
- */
-static FeedPublished *
-publish_column(const FeedColumn *column, FeedOpen *open)
-{
-	feed_sequence_open_to_draw(open, column->sequence);
-	if (!column->owned && !feed_sequence_may_draw(column->sequence, column->owner))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
-					   RelationGetRelationName(open->relation));
-	return feed_in_flight_publish(open);
-}
-
-/*
  * Publish the sequence of a column, before the statement's defaults draw from
  * it.
  */
 Datum
 feed_follow(PG_FUNCTION_ARGS)
 {
-	FeedOpen open;
+	FeedOpen	open;
 
-	(void) publish_column(feed_column_of_call(fcinfo, false), &open);
+	feed_sequence_open_to_draw(&open,
+							   feed_column_of_call(fcinfo, false)->sequence);
+	(void) feed_in_flight_publish(&open);
 	feed_sequence_close(&open);
 	return PointerGetDatum(NULL);
 }
@@ -79,11 +65,11 @@ Datum
 feed_next(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	FeedOpen open;
+	FeedOpen	open;
 	int64		number;
 
 	feed_sequence_open_to_draw(&open, relid);
-	if (!feed_sequence_may_draw(relid, GetUserId()))
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
 					   RelationGetRelationName(open.relation));
 	number = draw(&open, feed_in_flight_publish(&open), true);
@@ -111,12 +97,12 @@ feed_stamp(PG_FUNCTION_ARGS)
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	int			attnum = column->attnum;
 	Oid			type = column->type;
-	FeedOpen open;
+	FeedOpen	open;
 	Datum		number;
 	bool		isnull = false;
-	FeedPublished *entry = publish_column(column, &open);
 
-	number = Int64GetDatum(draw(&open, entry, false));
+	feed_sequence_open_to_draw(&open, column->sequence);
+	number = Int64GetDatum(draw(&open, feed_in_flight_publish(&open), false));
 	feed_sequence_close(&open);
 	if (type == INT4OID)
 		number = DirectFunctionCall1(int84, number);
@@ -158,7 +144,7 @@ why_not(const FeedColumn *column, FeedOpen *open,
 {
 	if (entry == NULL)
 		return column->relation != column->followed ?
-			"The row was not inserted through the table that is followed." :
+			"The row was not inserted through the table that is followed, or an UPDATE moves it to another partition." :
 			"The sequence was not published before the statement.";
 	if (number <= entry->v0)
 		return "The number was drawn before the transaction published the sequence.";
@@ -217,7 +203,7 @@ feed_guard(PG_FUNCTION_ARGS)
 	HeapTuple	row = new_row(trigger);
 	bool		isnull;
 	int64		number = number_of(row, column, desc, &isnull);
-	FeedOpen open;
+	FeedOpen	open;
 	FeedPublished *entry;
 	const char *why = "The column is null.";
 

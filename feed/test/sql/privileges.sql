@@ -1,0 +1,86 @@
+-- Who may do what, by PostgreSQL's own privileges.
+\set VERBOSITY default
+SET client_min_messages = warning;
+CREATE ROLE feed_owner;
+CREATE ROLE feed_writer;
+CREATE ROLE feed_reader;
+CREATE ROLE feed_nobody;
+CREATE SCHEMA app AUTHORIZATION feed_owner;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+
+SET ROLE feed_owner;
+CREATE TABLE app.t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text, secret text);
+CREATE TABLE app.n (id bigserial PRIMARY KEY);
+ALTER TABLE app.n ALTER id SET DEFAULT fast_feed.next('app.n_id_seq');
+SELECT fast_feed.enable('app.t', 'id'), fast_feed.enable('app.n', 'id');
+GRANT INSERT ON app.t, app.n TO feed_writer;
+GRANT SELECT (id, body) ON app.t TO feed_reader;
+GRANT SELECT (body) ON app.t TO feed_nobody;
+
+-- A writer needs no privilege on the sequence of an identity column, as without a feed.
+SET ROLE feed_writer;
+INSERT INTO app.t (body) VALUES ('written');
+SELECT fast_feed.watermark('app.t');
+INSERT INTO app.n DEFAULT VALUES;
+SELECT fast_feed.next('app.t_id_seq');
+SELECT fast_feed.enable('app.t', 'id');
+SELECT fast_feed.disable('app.t');
+RESET ROLE;
+GRANT USAGE ON SEQUENCE app.n_id_seq TO feed_writer;
+SET ROLE feed_writer;
+INSERT INTO app.n DEFAULT VALUES;
+
+-- A reader needs SELECT on the table, or the column.
+SET ROLE feed_reader;
+SELECT id, body FROM app.t WHERE id < fast_feed.watermark('app.t');
+SELECT fast_feed.watermark('app.t', 'id');
+SELECT fast_feed.watermark('app.n');
+SELECT fast_feed.wait(0) > 0;
+SET ROLE feed_nobody;
+SELECT fast_feed.watermark('app.t');
+SELECT fast_feed.watermark('app.n');
+
+-- Nobody holds back what is not his, by a trigger on a table of his own.
+RESET ROLE;
+CREATE SCHEMA mine AUTHORIZATION feed_nobody;
+SET ROLE feed_nobody;
+CREATE TABLE mine.t (id bigint DEFAULT nextval('app.t_id_seq') NOT NULL);
+SELECT fast_feed.enable('mine.t', 'id');
+SELECT fast_feed.enable('mine.t', 'id', sequence => 'app.t_id_seq');
+CREATE TRIGGER follow BEFORE INSERT ON mine.t EXECUTE FUNCTION fast_feed.follow('id', 'app.t_id_seq');
+CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON mine.t FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp('id', 'app.t_id_seq');
+INSERT INTO mine.t VALUES (1);
+DROP TRIGGER follow ON mine.t;
+INSERT INTO mine.t VALUES (1);
+ALTER TABLE mine.t ENABLE ALWAYS TRIGGER stamp;
+SELECT fast_feed.watermark('mine.t');
+SELECT sequence, last FROM fast_feed.in_flight();
+ALTER TABLE app.t DISABLE TRIGGER ALL;
+CREATE TRIGGER follow BEFORE INSERT ON app.t EXECUTE FUNCTION fast_feed.follow('id');
+
+-- With the privilege to draw from it, its owner may.
+RESET ROLE;
+GRANT USAGE ON SEQUENCE app.t_id_seq TO feed_nobody;
+SET ROLE feed_nobody;
+BEGIN;
+INSERT INTO mine.t VALUES (1) RETURNING id;
+SELECT sequence, last FROM fast_feed.in_flight();
+SELECT sequence, last, role, state FROM fast_feed.holders();
+-- A number is shown to who may see the sequence.
+SET ROLE feed_reader;
+SELECT sequence, last FROM fast_feed.in_flight();
+SELECT sequence, last, role, state FROM fast_feed.holders();
+ROLLBACK;
+RESET ROLE;
+
+-- Nothing stands in the users' schemas.
+SELECT count(*) FROM pg_class WHERE relnamespace = 'fast_feed'::regnamespace;
+SELECT deptype, pg_describe_object(classid, objid, objsubid) AS object FROM pg_depend
+ WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'fast_feed')
+   AND pg_describe_object(classid, objid, objsubid) NOT LIKE '%fast_feed%' ORDER BY 2;
+SELECT nspname FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'fast_feed';
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fast_feed, public TO feed_reader;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA fast_feed, public TO feed_reader;
+DROP SCHEMA app, mine CASCADE;
+DROP OWNED BY feed_owner, feed_writer, feed_reader, feed_nobody;
+DROP ROLE feed_owner, feed_writer, feed_reader, feed_nobody;
