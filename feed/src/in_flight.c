@@ -227,7 +227,7 @@ feed_in_flight_publish(FeedOpen *open)
 		entry->highest = feed_marks_highest(&open->sequence);
 		FEED_TEST_POINT("before_publishing");
 		feed_sequence_read(open, enter, entry);
-		if (in_element == published_count)
+		if (in_element <= published_count)
 			lock_pair(entry->relid, entry->v0);
 		published_count++;
 		FEED_TEST_POINT("published");

@@ -14,6 +14,10 @@ use Watchdog;
 
 our @EXPORT = qw(new_test_build hold_at let_go);
 
+# The library that is tested, what is created once it is there, and where the points are.
+our ($library, $setup) = ('fast_uuid', 'CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id())');
+our $points = getcwd() . '/test/modules/test_points';
+
 my $node;
 
 # new_test_build(NAME, LINE...): a server with these settings, not started.  Its functions
@@ -23,22 +27,21 @@ sub new_test_build
 {
 	my ($name, @settings) = @_;
 	my $build = PostgreSQL::Test::Utils::tempdir() . '/build';
-	my $points = getcwd() . '/test/modules/test_points';
 	delete local @ENV{qw(MAKEFLAGS MAKELEVEL)};
 	mkdir $build or die "could not create $build: $!";
-	system_or_bail('cp', '-R', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
+	system_or_bail('cp', '-R', 'Makefile', "$library.control", 'src', 'sql', $build);
 	my @make = ('make', '-s', '-C', $build, 'PG_CONFIG=pg_config');
 	system_or_bail(@make, 'clean');
-	system_or_bail(@make, 'fast_uuid.so', 'TEST_POINTS=yes', 'ASSERTIONS=yes');
+	system_or_bail(@make, "$library.so", 'TEST_POINTS=yes', 'ASSERTIONS=yes');
 	$node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
 	$node->start;
 	$node->safe_psql('postgres', qq{
-CREATE EXTENSION fast_uuid;
-UPDATE pg_proc SET probin = '$build/fast_uuid' WHERE probin = 'fast_uuid';
-CREATE TABLE made (id uuid DEFAULT uuidv7_feed_id())});
+CREATE EXTENSION $library;
+UPDATE pg_proc SET probin = '$build/$library' WHERE probin = '$library';
+$setup});
 	$node->append_conf('postgresql.conf', join "\n", 'autovacuum = off', @settings,
-		"shared_preload_libraries = '$points, $build/fast_uuid'\n");
+		"shared_preload_libraries = '$points, $build/$library'\n");
 	$node->stop;
 	return $node;
 }
