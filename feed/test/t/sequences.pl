@@ -207,7 +207,7 @@ is($other->query_safe('SELECT count(*) FROM fast_feed.holders()'), 0, 'holders()
 
 # Beyond what a lock can hold, a prepared transaction holds back all.
 fill(0);
-$other->query_safe("SELECT setval('t_id_seq', 2 ^ 48 - 2)");
+$other->query_safe("SELECT setval('t_id_seq', (1::bigint << 48) - 2)");
 check_late_row('below 2^48', 0);
 $writer->query_safe('BEGIN');
 my $late = $writer->query_safe($insert);
