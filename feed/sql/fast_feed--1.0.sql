@@ -109,7 +109,7 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'column "%" of relation % does not exist', "column", "table"
       USING ERRCODE = 'undefined_column',
-            HINT = 'To add a number beside writers, see "A table without a number" in the README of fast_feed.';
+            HINT = 'To add a number beside writers, see "A table without a number" in the guide of fast_feed.';
   ELSIF NOT attribute.attnotnull AND NOT updates THEN
     RAISE EXCEPTION 'column "%" of relation % can be null', "column", "table"
       USING ERRCODE = 'object_not_in_prerequisite_state',
