@@ -1,5 +1,5 @@
 -- What enable() does and refuses; disable() and DROP EXTENSION leave the table as it was.
-\set VERBOSITY default
+\set SHOW_CONTEXT never
 SET client_min_messages = warning;
 
 CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);

@@ -1,5 +1,5 @@
 -- The guard: what it lets pass is delivered, and what it refuses says what to do instead.
-\set VERBOSITY default
+\set SHOW_CONTEXT never
 SET client_min_messages = warning;
 
 CREATE OR REPLACE FUNCTION try(VARIADIC commands text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$

@@ -1,5 +1,5 @@
 -- Who may do what, by PostgreSQL's own privileges.
-\set VERBOSITY default
+\set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE ROLE feed_owner;
 CREATE ROLE feed_writer;
