@@ -9,29 +9,23 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
-#include "catalog/pg_type.h"
 #include "compat.h"
 #include "feed.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/reltrigger.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
 static HTAB *columns = NULL;
+static uint64 changes = 0;		/* of relations, while something is found out */
 
 /* Something has changed about a relation, or about all. */
 static void
@@ -40,6 +34,7 @@ relation_changed(Datum arg pg_attribute_unused(), Oid relid)
 	HASH_SEQ_STATUS scan;
 	FeedColumn *column;
 
+	changes++;
 	hash_seq_init(&scan, columns);
 	while ((column = hash_seq_search(&scan)) != NULL)
 		if (!OidIsValid(relid) || column->relation == relid ||
@@ -59,11 +54,9 @@ sequence_changed(Datum arg, int cache_id pg_attribute_unused(),
 void
 feed_column_init(void)
 {
-	HASHCTL		control = {.keysize = sizeof(Oid),.entrysize = sizeof(FeedColumn),
-	.hcxt = TopMemoryContext};
+	HASHCTL		control = {.keysize = sizeof(Oid),.entrysize = sizeof(FeedColumn)};
 
-	columns = hash_create("fast_feed columns", 16, &control,
-						  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	columns = hash_create("fast_feed columns", 16, &control, HASH_ELEM | HASH_BLOBS);
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(SEQRELID, sequence_changed, (Datum) 0);
 }
@@ -162,11 +155,9 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 			RangeVarGetRelid(makeRangeVarFromNameList(sequence), NoLock, false);
 	}
 	if (!OidIsValid(column->sequence))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("column \"%s\" of relation \"%s\" does not own exactly one sequence",
-						arguments[0], get_rel_name(column->followed)),
-				 errhint("Use ALTER SEQUENCE ... OWNED BY, or name a sequence, with its schema, in fast_feed.enable().")));
+		FEED_STATE_ERROR(errmsg("column \"%s\" of relation \"%s\" does not own exactly one sequence",
+								arguments[0], get_rel_name(column->followed)),
+						 errhint("Use ALTER SEQUENCE ... OWNED BY, or name a sequence, with its schema, in fast_feed.enable()."));
 	followed = table_open(column->followed, AccessShareLock);
 	column->unique = has_unique_index(followed, attnum);
 	column->owner = followed->rd_rel->relowner;
@@ -184,18 +175,15 @@ column_of(Relation relation, const Trigger *trigger)
 	FeedColumn *column = hash_search(columns, &trigger->tgoid, HASH_ENTER,
 									 &found);
 
-	if (!found)
-		column->valid = false;
-	while (!column->valid)
+	if (!found || !column->valid)
 	{
-		FeedColumn	fresh = {.trigger = trigger->tgoid,.valid = true,
+		FeedColumn	fresh = {.trigger = trigger->tgoid,
 		.relation = RelationGetRelid(relation)};
+		uint64		before = changes;
 
-		/* Until it is known, whatever changes makes it invalid again. */
-		*column = fresh;
-		column->followed = column->sequence = InvalidOid;
 		column->valid = false;
 		find_out(&fresh, relation, trigger);
+		fresh.valid = changes == before;
 		*column = fresh;
 	}
 	return column;
@@ -226,12 +214,7 @@ feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 	TriggerData *data = (TriggerData *) fcinfo->context;
 	const FeedColumn *column;
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by trigger manager",
-						get_func_name(fcinfo->flinfo->fn_oid))));
-	if (!TRIGGER_FIRED_BEFORE(data->tg_event) ||
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(data->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(data->tg_event) != !for_each_row ||
 		!(TRIGGER_FIRED_BY_INSERT(data->tg_event) ||
 		  (for_each_row && TRIGGER_FIRED_BY_UPDATE(data->tg_event))))
@@ -300,11 +283,9 @@ feed_column_followed(Oid table, const char *name, Oid namespace)
 		aclcheck_error(result, get_relkind_objtype(relation->rd_rel->relkind),
 					   RelationGetRelationName(relation));
 	if (found == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("relation \"%s\" is not followed",
-						RelationGetRelationName(relation)),
-				 errhint("Its owner uses fast_feed.enable(), again if triggers have been disabled, or enabled without ALWAYS.")));
+		FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
+								RelationGetRelationName(relation)),
+						 errhint("Its owner uses fast_feed.enable(), again if triggers have been disabled, or enabled without ALWAYS."));
 	require_privilege(found);
 	sequence = found->sequence;
 
@@ -312,11 +293,9 @@ feed_column_followed(Oid table, const char *name, Oid namespace)
 	if (relation->rd_rel->relhassubclass &&
 		relation->rd_rel->relkind != RELKIND_PARTITIONED_TABLE &&
 		find_inheritance_children(table, NoLock) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("relation \"%s\" cannot be followed while others inherit from it",
-						RelationGetRelationName(relation)),
-				 errdetail("Its readers would miss rows of these.")));
+		FEED_STATE_ERROR(errmsg("relation \"%s\" cannot be followed while others inherit from it",
+								RelationGetRelationName(relation)),
+						 errdetail("Its readers would miss rows of these."));
 	table_close(relation, NoLock);
 	return sequence;
 }

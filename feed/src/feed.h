@@ -26,6 +26,11 @@ extern void fuuid_test_point(const char *name);
 #define FEED_TEST_POINT(name)	((void) 0)
 #endif
 
+/* An error about what something is like (55000), with errmsg() and so on. */
+#define FEED_STATE_ERROR(...) \
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), \
+					__VA_ARGS__))
+
 /* memory.c: shared memory, NULL until attached, and this backend's part of it. */
 extern FeedShared *feed_shared;
 extern FeedElement *feed_my_element;

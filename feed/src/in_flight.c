@@ -14,13 +14,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "compat.h"
 #include "feed.h"
 #include "funcapi.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
@@ -29,7 +25,6 @@ PG_FUNCTION_INFO_V1(feed_in_flight);
 /* Those that do not fit into shared memory are locks from the beginning. */
 static FeedPublished *published = NULL;
 static int	published_count = 0;
-static int	published_room = 0;
 static int	in_element = 0;		/* how many of the first ones are there */
 
 static bool preparing = false;	/* has keep_for_prepared() been called? */
@@ -38,8 +33,7 @@ static bool preparing = false;	/* has keep_for_prepared() been called? */
  * The lock that stands for a published pair.  No SQL function can take one of
  * this type.  Its tag has room for 48 bits of v0; beyond them it holds back all.
  */
-#define V0_OF(tag) \
-	((int64) (tag)->locktag_field3 << 16 | (tag)->locktag_field4)
+#define V0_OF(tag) ((int64) (tag).locktag_field3 << 16 | (tag).locktag_field4)
 
 /* Take the lock that stands for a published pair, until the transaction ends. */
 static void
@@ -60,7 +54,7 @@ lock_pair(Oid relid, int64 v0)
 	CurrentResourceOwner = owner;
 	FEED_TEST_POINT("locked");
 
-	/* After the lock is taken: see "Memory order" in shared.h. */
+	/* After the lock is taken: who finds no pair any more looks for it. */
 	pg_atomic_fetch_add_u64(&feed_my_database->prepared, 1);
 }
 
@@ -69,9 +63,7 @@ static void
 keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 {
 	preparing = event == XACT_EVENT_PRE_PREPARE;
-	if (!preparing)
-		return;
-	for (int i = 0; i < in_element; i++)
+	for (int i = 0; preparing && i < in_element; i++)
 		lock_pair(published[i].relid, published[i].v0);
 }
 
@@ -82,21 +74,19 @@ keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 static void
 clear_published(void)
 {
-	pg_atomic_uint64 *state;
+	uint64		transaction;
 
 	if (published_count == 0)
 		return;
 	FEED_TEST_POINT("clearing");
-	state = &feed_my_element->state;
+	transaction = pg_atomic_read_u64(&feed_my_element->state) >> FEED_STATE_BITS;
 	pg_memory_barrier();
-	pg_atomic_write_u64(state,
-						((pg_atomic_read_u64(state) >> FEED_STATE_BITS) + 1)
-						<< FEED_STATE_BITS);
-	published_count = 0;
-	in_element = 0;
+	pg_atomic_write_u64(&feed_my_element->state,
+						(transaction + 1) << FEED_STATE_BITS);
+	published_count = in_element = 0;
 	FEED_TEST_POINT("cleared");
 
-	/* In this order: see "Memory order" in shared.h. */
+	/* In this order: who enters the list after it finds the new number. */
 	pg_atomic_fetch_add_u64(&feed_my_database->ended, 1);
 	FEED_TEST_POINT("waking");
 	ConditionVariableBroadcast(&feed_my_database->ended_cv);
@@ -171,41 +161,32 @@ enter(FeedOpen *open, void *arg)
 static FeedPublished *
 new_entry(const FeedOpen *open)
 {
-	FeedPublished *entry;
+	static int	room = 0;
 
-	if (published_count == published_room)
+	if (published_count == room)
 	{
-		int			room = Max(2 * published_room, FEED_PAIRS);
+		Size		size = (room + FEED_PAIRS) * sizeof(FeedPublished);
 
-		published = published == NULL ?
-			MemoryContextAlloc(TopMemoryContext, room * sizeof(*published)) :
-			repalloc(published, room * sizeof(*published));
-		published_room = room;
+		published = room == 0 ? MemoryContextAlloc(TopMemoryContext, size) :
+			repalloc(published, size);
+		room += FEED_PAIRS;
 	}
-	entry = &published[published_count];
-	entry->relid = open->sequence.relid;
-	entry->file = open->sequence.file;
-	entry->passed = 0;
-	return entry;
+	published[published_count] = (FeedPublished) {
+		.relid = open->sequence.relid, .file = open->sequence.file
+	};
+	return &published[published_count];
 }
 
-/*
- * Raise an error if a sequence had gone back to numbers that readers were told
- * to be past.  After a savepoint the entry is still there, and so is the error.
- */
+/* The error for a sequence that has gone back to what readers may be past. */
 static void
-require_not_back(const FeedOpen *open, const FeedPublished *entry)
+gone_back(const FeedOpen *open, const FeedPublished *entry)
 {
-	if (entry->v0 >= entry->highest - 1)
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("sequence \"%s\" has gone back to numbers that readers may have passed",
-					RelationGetRelationName(open->relation)),
-			 errdetail("Its last number was " INT64_FORMAT ", and readers have had the watermark " INT64_FORMAT ".",
-					   entry->v0, entry->highest),
-			 errhint("Use setval() to move it to " INT64_FORMAT " or above or, if readers begin anew, ALTER SEQUENCE ... RESTART.",
-					 entry->highest - 1)));
+	FEED_STATE_ERROR(errmsg("sequence \"%s\" has gone back to numbers that readers may have passed",
+							RelationGetRelationName(open->relation)),
+					 errdetail("Its last number was " INT64_FORMAT ", and readers have had the watermark " INT64_FORMAT ".",
+							entry->v0, entry->highest),
+					 errhint("Use setval() to move it to " INT64_FORMAT " or above or, if readers begin anew, ALTER SEQUENCE ... RESTART.",
+							entry->highest - 1));
 }
 
 /*
@@ -236,7 +217,10 @@ feed_in_flight_publish(FeedOpen *open)
 		if (preparing && in_element == published_count)
 			lock_pair(entry->relid, entry->v0);
 	}
-	require_not_back(open, entry);
+
+	/* After a savepoint the entry is still there, and so is the error. */
+	if (entry->v0 < entry->highest - 1)
+		gone_back(open, entry);
 	return entry;
 }
 
@@ -255,17 +239,15 @@ least_of_locks(Oid relid, int64 least)
 	FEED_TEST_POINT("locks_read");
 	for (int i = 0; i < locks->nelements; i++)
 	{
-		const LOCKTAG *tag = &locks->locks[i].locktag;
+		LOCKTAG		tag = locks->locks[i].locktag;
 
-		if (tag->locktag_type != LOCKTAG_USERLOCK ||
-			tag->locktag_field1 != MyDatabaseId)
+		if (tag.locktag_type != LOCKTAG_USERLOCK ||
+			tag.locktag_field1 != MyDatabaseId)
 			continue;
 		found = true;
-		if (tag->locktag_field2 == relid)
+		if (tag.locktag_field2 == relid)
 			least = Min(least, V0_OF(tag));
 	}
-	pfree(locks->locks);
-	pfree(locks);
 	if (!found)
 		pg_atomic_write_u64(&feed_my_database->prepared_ended, prepared);
 	return least;
@@ -273,8 +255,8 @@ least_of_locks(Oid relid, int64 least)
 
 /*
  * Copy what a backend of this database has published; returns how many pairs.
- * If it changes meanwhile, its transaction has ended, and another one begins:
- * neither counts for who has read the sequence before.
+ * If that changes meanwhile its transaction has ended, and one that begins now
+ * draws later: neither counts for who has read the sequence before.
  */
 static int
 copy_pairs(FeedElement *element, Oid *relids, int64 *v0s)
@@ -355,12 +337,12 @@ feed_in_flight(PG_FUNCTION_ARGS)
 		{
 			Datum		values[] = {Int32GetDatum(pid),
 				ObjectIdGetDatum(relids[k]), Int64GetDatum(v0s[k])};
+			bool		is_missing = false; /* not committed yet */
 			bool		nulls[] = {false, false,
-				pg_class_aclcheck(relids[k], GetUserId(),
-								  ACL_SELECT | ACL_USAGE) != ACLCHECK_OK};
+				pg_class_aclcheck_ext(relids[k], GetUserId(), ACL_SELECT | ACL_USAGE,
+									  &is_missing) != ACLCHECK_OK};
 
-			tuplestore_putvalues(result->setResult, result->setDesc, values,
-								 nulls);
+			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 		}
 	}
 	return (Datum) 0;

@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
 #include "common/hashfn.h"
 #include "feed.h"
 #include "utils/builtins.h"
@@ -70,12 +69,17 @@ find_place(const FeedSequence *sequence)
 	return NULL;
 }
 
-/* Do two sequences belong to one role, in one database? */
-static bool
-is_neighbour(const FeedPlace *place, Oid database, Oid owner)
+/* How many places of a set belong to sequences of one role, in one database. */
+static int
+count_places(const FeedPlace *set, Oid database, Oid owner)
 {
-	return place->asked_us != 0 && place->owner == owner &&
-		place->sequence.database == database;
+	int			count = 0;
+
+	for (int i = 0; i < FEED_WAYS; i++)
+		if (set[i].asked_us != 0 && set[i].owner == owner &&
+			set[i].sequence.database == database)
+			count++;
+	return count;
 }
 
 /*
@@ -93,17 +97,15 @@ take_place(const FeedOpen *open)
 
 	for (int i = 0; i < FEED_WAYS; i++)
 	{
-		int			count = is_neighbour(&set[i], MyDatabaseId, owner) ? 1 : 0;
+		FeedPlace  *place = &set[i];
+		int			count = place->asked_us == 0 ? INT_MAX :
+			count_places(set, place->sequence.database, place->owner) +
+			(place->owner == owner && place->sequence.database == MyDatabaseId);
 
-		for (int k = 0; k < FEED_WAYS && set[i].asked_us != 0; k++)
-			if (is_neighbour(&set[k], set[i].sequence.database, set[i].owner))
-				count++;
-		if (set[i].asked_us == 0)
-			count = INT_MAX;
 		if (count > most ||
-			(count == most && set[i].asked_us < taken->asked_us))
+			(count == most && place->asked_us < taken->asked_us))
 		{
-			taken = &set[i];
+			taken = place;
 			most = count;
 		}
 	}
@@ -121,25 +123,23 @@ take_place(const FeedOpen *open)
 static int
 least_useful(const FeedPlace *place, uint64 now_us)
 {
-	const FeedMark *marks = place->marks;
-	const uint8 *order = place->order;
 	int			least = FEED_MARKS - 1;
 	double		least_gap = 2;
+	uint64		later_us = now_us;
 
-	if (now_us - marks[order[least]].kept_us > OLD_US)
+	if (now_us - place->marks[place->order[least]].kept_us > OLD_US)
 		return least;
 	for (int i = 0; i < FEED_MARKS - 1; i++)
 	{
-		uint64		later_us = i == 0 ? now_us : marks[order[i - 1]].kept_us;
-		uint64		earlier_us = marks[order[i + 1]].kept_us;
-		double		gap = (double) (later_us - earlier_us) /
-			(double) (now_us - earlier_us + 1);
+		uint64		earlier_us = place->marks[place->order[i + 1]].kept_us;
+		double		gap = (later_us - earlier_us) / (now_us - earlier_us + 1.0);
 
 		if (gap < least_gap)
 		{
 			least_gap = gap;
 			least = i;
 		}
+		later_us = place->marks[place->order[i]].kept_us;
 	}
 	return least;
 }

@@ -1,7 +1,7 @@
 /*
  * memory.c
  *	  How the memory that the backends share is created and found, and how a
- *	  backend joins those that use it.
+ *	  backend joins them.
  */
 #include "postgres.h"
 
@@ -9,7 +9,6 @@
 #include "compat.h"
 #include "feed.h"
 #include "storage/ipc.h"
-#include "storage/shmem.h"
 
 #define SEGMENT_NAME "fast_feed"
 
@@ -29,17 +28,15 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 	for (int i = 0; i < MaxBackends; i++)
 	{
 		FeedDatabase *database = FEED_DATABASE(shared, i);
+		uint64		random = pg_prng_uint64_range(&pg_global_prng_state, 1,
+												  UINT64CONST(1) << 51);
 
 		pg_atomic_init_u64(&shared->elements[i].state, 0);
 		for (int k = 0; k < FEED_PAIRS; k++)
 			pg_atomic_init_u64(&shared->elements[i].pairs[k].v0, 0);
 		pg_atomic_init_u64(&database->prepared, 0);
 		pg_atomic_init_u64(&database->prepared_ended, 0);
-
-		/* At random, so that what was seen before a restart is not seen. */
-		pg_atomic_init_u64(&database->ended,
-						   pg_prng_uint64_range(&pg_global_prng_state, 1,
-												UINT64CONST(1) << 51));
+		pg_atomic_init_u64(&database->ended, random);
 		pg_atomic_init_u64(&database->due_us, 0);
 		ConditionVariableInit(&database->ended_cv);
 	}
@@ -74,7 +71,7 @@ start_segment(void)
 }
 #endif							/* !FEED_HAVE_NAMED_SEGMENTS */
 
-/* Before 17, shared memory must be requested when the server starts. */
+/* Before 17, shared memory can be requested only when the server starts. */
 void
 feed_memory_init(void)
 {
@@ -105,26 +102,19 @@ attach(void)
 	shared = FEED_GET_NAMED_SEGMENT(SEGMENT_NAME, FEED_SHARED_SIZE,
 									init_segment, &found);
 	if (shared->layout != FEED_LAYOUT)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shared memory of fast_feed is that of another version of the library"),
-				 errhint("Restart the server.")));
+		FEED_STATE_ERROR(errmsg("shared memory of fast_feed is that of another version of the library"),
+						 errhint("Restart the server."));
 	feed_shared = shared;
 	FEED_NAME_LWLOCK(&feed_shared->lock);
 #else
 	if (feed_shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("fast_feed must be loaded via \"shared_preload_libraries\""),
-				 errdetail("Before PostgreSQL 17, shared memory can be requested only when the server starts."),
-				 errhint("Add fast_feed to \"shared_preload_libraries\" and restart the server.")));
+		FEED_STATE_ERROR(errmsg("fast_feed must be loaded via \"shared_preload_libraries\""),
+						 errdetail("Before PostgreSQL 17, shared memory can be requested only when the server starts."),
+						 errhint("Add fast_feed to \"shared_preload_libraries\" and restart the server."));
 #endif
 }
 
-/*
- * At exit a transaction can only abort.  That is not left to the callback of
- * its end, which is not called if a callback of another library fails first.
- */
+/* An exit can come without the transaction's end, if another library fails. */
 static void
 leave(int code pg_attribute_unused(), Datum before_leaving)
 {
@@ -137,10 +127,7 @@ leave(int code pg_attribute_unused(), Datum before_leaving)
 	feed_my_database = NULL;
 }
 
-/*
- * The entry of this database: the one that it has, or had, or one that nobody
- * uses.  There is one, as there are as many as backends.
- */
+/* The entry of this database, which it has or had, or one that nobody uses. */
 static FeedDatabase *
 find_database(void)
 {
@@ -166,10 +153,7 @@ find_database(void)
 	return found;
 }
 
-/*
- * Join, before this backend publishes, waits, or asks for a watermark.  What it
- * has published is cleared by before_leaving().
- */
+/* Join, until this backend exits, which first calls before_leaving(). */
 void
 feed_join(void (*before_leaving) (void))
 {

@@ -4,10 +4,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "compat.h"
@@ -15,7 +12,6 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
-#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 /* Why the numbers of a sequence do not ascend from 1 on; NULL if they do. */
@@ -62,11 +58,9 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 	open->sequence.file = FEED_FILE(open->relation);
 	why_not = why_not_ascending(open->relation);
 	if (why_not != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" cannot be followed",
-						RelationGetRelationName(open->relation)),
-				 errdetail_internal("%s", why_not)));
+		FEED_STATE_ERROR(errmsg("sequence \"%s\" cannot be followed",
+								RelationGetRelationName(open->relation)),
+						 errdetail_internal("%s", why_not));
 }
 
 /*

@@ -2,27 +2,7 @@
  * shared.h
  *	  The memory that the backends of an instance share.
  *
- *	  Memory order; doc/internals.md has the proof that needs it.
- *
- *	  Publishing: a backend stores a pair, and then "state", while it has the
- *	  sequence's page locked; it draws numbers later, under the page's exclusive
- *	  lock.  watermark() reads the page, and after a full barrier the elements.
- *	  So for a number that had been drawn it finds the pair, unless the
- *	  transaction has ended.
- *
- *	  End of a transaction: the server makes it visible, and after a full
- *	  barrier "state" changes.  watermark() reads the elements, and after a full
- *	  barrier takes a snapshot, which therefore knows of every end that it found.
- *
- *	  PREPARE TRANSACTION: the lock is taken, then the database's "prepared" is
- *	  incremented, then "state" changes.  watermark() reads the elements,
- *	  "prepared" and the locks, with full barriers in between.  So it finds
- *	  among the locks what is no longer in an element.
- *
- *	  Waking: after "state" has changed, "ended" is incremented, and then the
- *	  list of ended_cv is looked at, under its spinlock.  Who waits enters the
- *	  list, under the spinlock, and then reads "ended".  So it finds the new
- *	  number, or is found.
+ *	  doc/internals.md says in which order it is read and written, and why.
  */
 #ifndef FEED_SHARED_H
 #define FEED_SHARED_H

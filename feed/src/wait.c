@@ -4,12 +4,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "compat.h"
 #include "feed.h"
-#include "storage/latch.h"
 #include "utils/fmgrprotos.h"
-#include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(feed_wait);
 
@@ -25,29 +22,18 @@ PG_FUNCTION_INFO_V1(feed_wait);
 #define SLEEP_MAX_US	10000
 #define WAIT_EVENT		FEED_WAIT_EVENT("FastFeedWait")
 
-/* Not where later statements of the transaction could miss what ended. */
-static void
-require_waitable(void)
+/*
+ * Why a transaction would wait in vain: its snapshot does not move, it holds
+ * the watermark back itself, or it could be given the same one again.
+ */
+static const char *
+why_in_vain(void)
 {
 	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("fast_feed.wait() requires isolation level READ COMMITTED"),
-				 errdetail("Later statements of the transaction would not see what is committed during the wait.")));
+		return "Its isolation level is not READ COMMITTED.";
 	if (feed_in_flight_has_published())
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("cannot execute fast_feed.wait() in a transaction that has written to a followed table"),
-				 errdetail("The transaction holds the watermark back."),
-				 errhint("End the transaction first.")));
-
-	/* Also where what held it back has ended, and changed no snapshot. */
-	if (feed_watermark_is_given())
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("cannot execute fast_feed.wait() in a transaction that has asked for the watermark"),
-				 errdetail("Later statements of the transaction could be given the same watermark again."),
-				 errhint("End the transaction first.")));
+		return "It has drawn numbers, and so holds back the watermark itself.";
+	return feed_watermark_is_given() ? "It has asked for a watermark." : NULL;
 }
 
 /* When a timeout that begins now is over; its days are the calendar's. */
@@ -117,9 +103,15 @@ feed_wait(PG_FUNCTION_ARGS)
 	uint64		ended;
 	uint64		end_us;
 	uint64		now_us;
+	const char *why = why_in_vain();
 
 	feed_require_primary("fast_feed.wait()");
-	require_waitable();
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("fast_feed.wait() would wait in vain in this transaction"),
+				 errdetail_internal("%s", why),
+				 errhint("Call it in a transaction of its own.")));
 	feed_in_flight_join();
 	if (event == 0)
 		event = WAIT_EVENT;

@@ -5,11 +5,7 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-#include "access/xact.h"
-#include "access/xlog.h"
 #include "feed.h"
-#include "lib/ilist.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -23,10 +19,8 @@ void
 feed_require_primary(const char *what)
 {
 	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot execute %s during recovery", what),
-				 errhint("Call it on the primary.")));
+		FEED_STATE_ERROR(errmsg("cannot execute %s during recovery", what),
+						 errhint("Call it on the primary."));
 }
 
 /*
@@ -90,11 +84,9 @@ find_or_compute(Oid sequence, Snapshot snapshot)
 	compute(&open, &mark, &running);
 	found = feed_marks_exchange(&open, &mark, running, snapshot);
 	if (found == 0 && IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("no watermark of sequence \"%s\" is known that is older than this transaction's snapshot",
-						RelationGetRelationName(open.relation)),
-				 errhint("Call fast_feed.watermark() in the transaction's first statement, or use READ COMMITTED.")));
+		FEED_STATE_ERROR(errmsg("no watermark of sequence \"%s\" is known that is older than this transaction's snapshot",
+								RelationGetRelationName(open.relation)),
+						 errhint("Call fast_feed.watermark() in the transaction's first statement, or use READ COMMITTED."));
 	feed_sequence_close(&open);
 
 	/* Rows that this statement could not be given wait for no other end. */
@@ -229,11 +221,9 @@ feed_watermark(PG_FUNCTION_ARGS)
 	/* A snapshot of a time of recovery lists no running transactions. */
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC ||
 		snapshot->takenDuringRecovery)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("fast_feed.watermark() does not know what this transaction's snapshot shows"),
-				 errdetail("The snapshot is from before the end of recovery."),
-				 errhint("Begin another transaction.")));
+		FEED_STATE_ERROR(errmsg("fast_feed.watermark() does not know what this transaction's snapshot shows"),
+						 errdetail("The snapshot is from before the end of recovery."),
+						 errhint("Begin another transaction."));
 	PG_RETURN_INT64(watermark_for(snapshot,
 								  feed_column_followed(table, column,
 													   get_func_namespace(fcinfo->flinfo->fn_oid))));

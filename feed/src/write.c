@@ -5,14 +5,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_authid.h"
-#include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "compat.h"
 #include "feed.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 
@@ -49,11 +45,9 @@ draw(const FeedOpen *open, const FeedPublished *entry,
 										  check_permissions);
 
 	if (number <= entry->v0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" has gone back during this transaction",
-						RelationGetRelationName(open->relation)),
-				 errhint("Repeat the transaction.")));
+		FEED_STATE_ERROR(errmsg("sequence \"%s\" has gone back during this transaction",
+								RelationGetRelationName(open->relation)),
+						 errhint("Repeat the transaction."));
 	return number;
 }
 

@@ -72,6 +72,15 @@ SELECT sequence, last FROM fast_feed.in_flight();
 SELECT sequence, last, role, state FROM fast_feed.holders();
 ROLLBACK;
 RESET ROLE;
+-- One of a table that is not committed yet
+BEGIN;
+CREATE TABLE fresh (id bigserial PRIMARY KEY);
+SELECT fast_feed.enable('fresh', 'id');
+INSERT INTO fresh DEFAULT VALUES;
+SELECT pg_backend_pid() AS pid \gset
+\setenv PID :pid
+\! psql -XAtqc "SELECT sequence::text ~ '^[0-9]+$', last FROM fast_feed.in_flight() WHERE pid = $PID" contrib_regression
+ROLLBACK;
 
 -- Nothing stands in the users' schemas.
 SELECT count(*) FROM pg_class WHERE relnamespace = 'fast_feed'::regnamespace;
