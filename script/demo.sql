@@ -1,4 +1,4 @@
--- The sources and what they cost, rows by time, ids that repeat, the allowlist; then a feed.
+-- The sources and what they cost, rows by time, ids that repeat, the allowlist; then fast_feed.
 \pset footer off
 \echo
 \echo '==> CREATE EXTENSION fast_uuid, and a table whose ids are UUIDv7 by default'
@@ -69,51 +69,50 @@ SELECT uuidv7_fast('xorshift128+');
 \set ON_ERROR_STOP on
 \set ECHO none
 \echo
-\echo '==> A feed: two readers follow it by its ids, while another session commits late'
+\echo '==> fast_feed: two readers follow a table, while another session commits late'
 CREATE EXTENSION dblink;
 SELECT format('host=%s port=%s dbname=%s user=%s', split_part(current_setting('unix_socket_directories'), ',', 1),
               current_setting('port'), current_database(), current_user) AS slow \gset
 SELECT dblink_connect('slow', :'slow') AS connected \gset
-CREATE TEMP TABLE got (reader text, read int, id uuid, name text);
-\set last '00000000-0000-0000-0000-000000000000'
+CREATE TEMP TABLE got (reader text, read int, id bigint, body text);
+\set last_without 0
+\set last_with 0
 \set ECHO queries
-CREATE TABLE event (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id(), name text);
-CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON event
-  FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
+CREATE TABLE outbox (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);
+CREATE EXTENSION fast_feed;
+SELECT fast_feed.enable('outbox', 'id');
 
-\echo
-\echo '--- The other session inserts a row and does not commit it yet; this one does.'
+\echo '--- The other session inserts a row, and does not commit yet; this one does.'
 SELECT dblink_exec('slow', 'BEGIN'),
-       dblink_exec('slow', $$INSERT INTO event (name) VALUES ('late')$$);
-INSERT INTO event (name) VALUES ('early');
+       dblink_exec('slow', $$INSERT INTO outbox (body) VALUES ('late')$$);
+INSERT INTO outbox (body) VALUES ('early');
 
 \echo
-\echo '--- Both readers take what is new, one of them only what is below the watermark.'
-INSERT INTO got SELECT 'without the watermark', 1, * FROM event
- WHERE id > :'last';
-INSERT INTO got SELECT 'with the watermark', 1, * FROM event
- WHERE id > :'last'
-   AND id < uuidv7_feed_watermark();
+\echo '--- Both readers take what is new, one of them below the watermark.'
+INSERT INTO got SELECT 'without the watermark', 1, * FROM outbox
+ WHERE id > :last_without;
+INSERT INTO got SELECT 'with the watermark', 1, * FROM outbox
+ WHERE id > :last_with AND id < fast_feed.watermark('outbox');
 
 \echo
-\echo '--- The other session commits, and each reads on after the last id that it has.'
+\echo '--- The other session commits, and each reads on after the last id it has.'
 SELECT dblink_exec('slow', 'COMMIT') AS commit;
 \set ECHO none
-SELECT coalesce((array_agg(id ORDER BY id DESC) FILTER (WHERE reader LIKE 'without%'))[1], :'last') AS last_without,
-       coalesce((array_agg(id ORDER BY id DESC) FILTER (WHERE reader LIKE 'with the%'))[1], :'last') AS last_with
+SELECT coalesce(max(id) FILTER (WHERE reader LIKE 'without%'), 0) AS last_without,
+       coalesce(max(id) FILTER (WHERE reader LIKE 'with the%'), 0) AS last_with
   FROM got \gset
 \set ECHO queries
-INSERT INTO got SELECT 'without the watermark', 2, * FROM event
- WHERE id > :'last_without';
-INSERT INTO got SELECT 'with the watermark', 2, * FROM event
- WHERE id > :'last_with'
-   AND id < uuidv7_feed_watermark();
+INSERT INTO got SELECT 'without the watermark', 2, * FROM outbox
+ WHERE id > :last_without;
+INSERT INTO got SELECT 'with the watermark', 2, * FROM outbox
+ WHERE id > :last_with AND id < fast_feed.watermark('outbox');
 \set ECHO none
 
 \echo
 \echo '==> What they have got: the row that was committed late has the smaller id'
-SELECT reader, string_agg(name, ', ' ORDER BY id) FILTER (WHERE read = 1) AS "first read",
-       string_agg(name, ', ' ORDER BY id) FILTER (WHERE read = 2) AS "second read",
-       (SELECT count(*) FROM event) - count(*) AS missed
+SELECT reader, string_agg(body, ', ' ORDER BY id) FILTER (WHERE read = 1) AS "first read",
+       string_agg(body, ', ' ORDER BY id) FILTER (WHERE read = 2) AS "second read",
+       (SELECT count(*) FROM outbox) - count(*) AS missed
   FROM got GROUP BY reader ORDER BY reader DESC;
 SELECT dblink_disconnect('slow') AS disconnected \gset
