@@ -209,7 +209,12 @@ feed_in_flight_publish(FeedOpen *open)
 		FEED_TEST_POINT("before_publishing");
 		feed_sequence_read(open, enter, entry);
 		if (in_element <= published_count)
+		{
+			/* What others draw before the lock is there does not count. */
 			lock_pair(entry->relid, entry->v0);
+			feed_sequence_read(open, NULL, NULL);
+			entry->v0 = open->last;
+		}
 		published_count++;
 		FEED_TEST_POINT("published");
 
