@@ -67,14 +67,16 @@ LANGUAGE plpgsql STRICT
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  name name;
+  command text;
 BEGIN
-  FOR name IN
-    SELECT t.tgname FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
-     WHERE t.tgrelid = "table" AND t.tgparentid = 0
-       AND p.pronamespace = 'fast_feed'::regnamespace
+  -- A partition can have been enabled before it was attached.
+  FOR command IN
+    SELECT format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::regclass)
+      FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+     WHERE (t.tgrelid = "table" OR t.tgrelid IN (SELECT relid FROM pg_partition_tree("table")))
+       AND t.tgparentid = 0 AND p.pronamespace = 'fast_feed'::regnamespace
   LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', name, "table");
+    EXECUTE command;
   END LOOP;
 END $$;
 

@@ -9,8 +9,11 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
@@ -18,14 +21,16 @@
 #include "compat.h"
 #include "feed.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
 static HTAB *columns = NULL;
-static uint64 changes = 0;		/* of relations, while something is found out */
+static uint64 changes = 1;		/* of relations, since what was found out */
 
 /* Something has changed about a relation, or about all. */
 static void
@@ -110,6 +115,27 @@ has_unique_index(Relation relation, AttrNumber attnum)
 	return found;
 }
 
+/* The transaction that has created a trigger, or changed it last. */
+static TransactionId
+creation_of(Oid trigger)
+{
+	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	TransactionId created = InvalidTransactionId;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(triggers, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		created = HeapTupleHeaderGetXmin(tuple->t_data);
+	systable_endscan(scan);
+	table_close(triggers, AccessShareLock);
+	return created;
+}
+
 /* Find out all about a trigger's column. */
 static void
 find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
@@ -145,8 +171,7 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 		ancestors = get_partition_ancestors(column->relation);
 	column->followed = ancestors == NIL ? column->relation : llast_oid(ancestors);
 	attnum = get_attnum(column->followed, arguments[0]);
-	column->owned = count == 1;
-	if (column->owned)
+	if (count == 1)
 		column->sequence = sequence_of(column->followed, attnum);
 	else
 	{
@@ -158,17 +183,30 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 		FEED_STATE_ERROR(errmsg("column \"%s\" of relation \"%s\" does not own exactly one sequence",
 								arguments[0], get_rel_name(column->followed)),
 						 errhint("Use ALTER SEQUENCE ... OWNED BY, or name a sequence, with its schema, in fast_feed.enable()."));
+	if (get_attgenerated(column->relation, column->attnum) != '\0')
+		FEED_STATE_ERROR(errmsg("column \"%s\" of relation \"%s\" is a generated column",
+								arguments[0], RelationGetRelationName(relation)));
+
+	/*
+	 * What others than the owner of the table have created on a partition has
+	 * no part in what belongs to it; nor excludes an index of this table that
+	 * another one has the same number of a sequence which it does not own.
+	 */
 	followed = table_open(column->followed, AccessShareLock);
-	column->unique = has_unique_index(followed, attnum);
-	column->owner = followed->rd_rel->relowner;
+	column->owner = trigger->tgisclone ? followed->rd_rel->relowner :
+		relation->rd_rel->relowner;
+	column->owned = count == 1 &&
+		(trigger->tgisclone || column->relation == column->followed);
+	column->unique = count == 1 && has_unique_index(followed, attnum);
 	table_close(followed, AccessShareLock);
+	column->created = creation_of(trigger->tgoid);
 }
 
 /*
  * The column of one of our triggers, on an open relation.  Raises an error if
  * there is none, or if it has no sequence.
  */
-static const FeedColumn *
+static FeedColumn *
 column_of(Relation relation, const Trigger *trigger)
 {
 	bool		found;
@@ -195,8 +233,8 @@ column_of(Relation relation, const Trigger *trigger)
  * From another one the table's owner must be allowed to draw, or anyone could
  * hold it back, or learn its numbers, by a table of his own.
  */
-static void
-require_privilege(const FeedColumn *column)
+void
+feed_column_require_privilege(const FeedColumn *column)
 {
 	if (!column->owned && pg_class_aclcheck(column->sequence, column->owner,
 											ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
@@ -212,7 +250,6 @@ const FeedColumn *
 feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 {
 	TriggerData *data = (TriggerData *) fcinfo->context;
-	const FeedColumn *column;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(data->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(data->tg_event) != !for_each_row ||
@@ -224,48 +261,35 @@ feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 						get_func_name(fcinfo->flinfo->fn_oid),
 						for_each_row ? "BEFORE INSERT OR UPDATE for each row" :
 						"BEFORE INSERT for each statement")));
-	column = column_of(data->tg_relation, data->tg_trigger);
-	require_privilege(column);
-	return column;
+	return column_of(data->tg_relation, data->tg_trigger);
 }
 
 /*
- * Does a trigger see to every row, whoever writes it?  In the schema of these
- * functions, those that are fired so are guard() and stamp().
+ * The column of a trigger that sees to every row of a table, whoever writes it:
+ * the one of this name or, with NULL, any; NULL if there is none.  In the schema
+ * of these functions, those that are fired so are guard() and stamp().  Raises
+ * an error if there are several.
  */
-static bool
-covers(const Trigger *trigger, Oid namespace)
+static FeedColumn *
+find_covered(Relation relation, const char *name, Oid namespace)
 {
-	return trigger->tgenabled == TRIGGER_FIRES_ALWAYS &&
-		trigger->tgqual == NULL && trigger->tgnattr == 0 &&
-		TRIGGER_FOR_ROW(trigger->tgtype) &&
-		TRIGGER_FOR_BEFORE(trigger->tgtype) &&
-		TRIGGER_FOR_INSERT(trigger->tgtype) &&
-		TRIGGER_FOR_UPDATE(trigger->tgtype) &&
-		get_func_namespace(trigger->tgfoid) == namespace;
-}
+	FeedColumn *found = NULL;
 
-/*
- * The sequence by which a table is followed, by the column of this name or,
- * with NULL, by the only one.  Raises an error unless a trigger covers every
- * row, as readers could miss some, and the role may select the column.
- */
-Oid
-feed_column_followed(Oid table, const char *name, Oid namespace)
-{
-	Relation	relation = table_open(table, AccessShareLock);
-	const TriggerDesc *triggers = relation->trigdesc;
-	const FeedColumn *found = NULL;
-	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
-	Oid			sequence;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	for (int i = 0; relation->trigdesc != NULL &&
+		 i < relation->trigdesc->numtriggers; i++)
 	{
-		const Trigger *trigger = &triggers->triggers[i];
-		const FeedColumn *column;
+		const Trigger *trigger = &relation->trigdesc->triggers[i];
+		FeedColumn *column;
 
-		if (!covers(trigger, namespace) ||
-			(name != NULL && strcmp(name, trigger->tgargs[0]) != 0))
+		if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
+			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
+			!TRIGGER_FOR_ROW(trigger->tgtype) ||
+			!TRIGGER_FOR_BEFORE(trigger->tgtype) ||
+			!TRIGGER_FOR_INSERT(trigger->tgtype) ||
+			!TRIGGER_FOR_UPDATE(trigger->tgtype) ||
+			get_func_namespace(trigger->tgfoid) != namespace ||
+			(name != NULL && (trigger->tgnargs == 0 ||
+							  strcmp(name, trigger->tgargs[0]) != 0)))
 			continue;
 		column = column_of(relation, trigger);
 		if (found != NULL && found->sequence != column->sequence)
@@ -276,6 +300,54 @@ feed_column_followed(Oid table, const char *name, Oid namespace)
 					 errhint("Name the column as the second argument.")));
 		found = column;
 	}
+	return found;
+}
+
+/*
+ * Raise an error unless each partition has the trigger as well, and its rows
+ * are of this server; or if there are children, which have none.
+ */
+static void
+require_tree(Relation relation, FeedColumn *column, Oid namespace)
+{
+	const char *name = get_attname(column->relation, column->attnum, false);
+	uint64		before = changes;
+	ListCell   *cell;
+
+	if (!relation->rd_rel->relhassubclass || column->tree_changes == changes)
+		return;
+	foreach(cell, find_all_inheritors(column->relation, AccessShareLock, NULL))
+	{
+		Relation	child = table_open(lfirst_oid(cell), NoLock);
+
+		if (lfirst_oid(cell) != column->relation &&
+			(!child->rd_rel->relispartition ||
+			 child->rd_rel->relkind == RELKIND_FOREIGN_TABLE ||
+			 find_covered(child, name, namespace) == NULL))
+			FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
+									RelationGetRelationName(relation)),
+							 errdetail("Readers would miss rows of \"%s\", which is a foreign table, inherits from it, or is a partition whose trigger is not enabled ALWAYS.",
+									   RelationGetRelationName(child)),
+							 errhint("For a partition, its owner uses fast_feed.enable() again."));
+		table_close(child, NoLock);
+	}
+	column->tree_changes = before;
+}
+
+/*
+ * The sequence by which a table is followed, by the column of this name or,
+ * with NULL, by the only one.  Raises an error unless a trigger covers every
+ * row, and did so when the snapshot was taken, as readers could miss some; and
+ * unless the role may select the column.
+ */
+Oid
+feed_column_followed(Oid table, const char *name, Oid namespace,
+					 Snapshot snapshot)
+{
+	Relation	relation = table_open(table, AccessShareLock);
+	FeedColumn *found = find_covered(relation, name, namespace);
+	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
+
 	if (result != ACLCHECK_OK && found != NULL)
 		result = pg_attribute_aclcheck(table, found->attnum, GetUserId(),
 									   ACL_SELECT);
@@ -286,16 +358,16 @@ feed_column_followed(Oid table, const char *name, Oid namespace)
 		FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
 								RelationGetRelationName(relation)),
 						 errhint("Its owner uses fast_feed.enable(), again if triggers have been disabled, or enabled without ALWAYS."));
-	require_privilege(found);
-	sequence = found->sequence;
-
-	/* They have none of its triggers; partitions do. */
-	if (relation->rd_rel->relhassubclass &&
-		relation->rd_rel->relkind != RELKIND_PARTITIONED_TABLE &&
-		find_inheritance_children(table, NoLock) != NIL)
-		FEED_STATE_ERROR(errmsg("relation \"%s\" cannot be followed while others inherit from it",
+	feed_column_require_privilege(found);
+	require_tree(relation, found, namespace);
+	if (TransactionIdPrecedes(found->created, snapshot->xmin))
+		found->created = FrozenTransactionId;
+	if (TransactionIdIsNormal(found->created) &&
+		!TransactionIdIsCurrentTransactionId(found->created) &&
+		XidInMVCCSnapshot(found->created, snapshot))
+		FEED_STATE_ERROR(errmsg("relation \"%s\" was not followed yet when this snapshot was taken",
 								RelationGetRelationName(relation)),
-						 errdetail("Its readers would miss rows of these."));
+						 errhint("Begin another transaction."));
 	table_close(relation, NoLock);
-	return sequence;
+	return found->sequence;
 }

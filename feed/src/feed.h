@@ -70,6 +70,9 @@ extern void feed_sequence_close(FeedOpen *open);
 
 /* marks.c: bounds that were computed lately, with their snapshots. */
 extern int64 feed_marks_highest(const FeedSequence *sequence);
+extern void feed_marks_add_lock(Oid relid);
+extern bool feed_marks_have_locks(const FeedSequence *sequence, uint64 *count);
+extern void feed_marks_forget_locks(const FeedSequence *sequence, uint64 count);
 extern int64 feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
 								 const TransactionId *running,
 								 Snapshot snapshot);
@@ -105,6 +108,8 @@ typedef struct FeedColumn
 	Oid			sequence;
 	Oid			type;			/* int8 or int4 */
 	AttrNumber	attnum;			/* in "relation" */
+	TransactionId created;		/* the trigger was, by this one */
+	uint64		tree_changes;	/* when the partitions were right */
 	bool		owned;			/* does the sequence belong to the column? */
 	bool		unique;			/* does an index exclude equal numbers? */
 	bool		valid;
@@ -113,7 +118,9 @@ typedef struct FeedColumn
 extern void feed_column_init(void);
 extern const FeedColumn *feed_column_of_call(FunctionCallInfo fcinfo,
 											 bool for_each_row);
-extern Oid	feed_column_followed(Oid table, const char *name, Oid namespace);
+extern void feed_column_require_privilege(const FeedColumn *column);
+extern Oid	feed_column_followed(Oid table, const char *name, Oid namespace,
+								 Snapshot snapshot);
 
 /* watermark.c: the bound below which a statement sees all that it ever could. */
 extern bool feed_watermark_is_given(void);

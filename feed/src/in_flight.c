@@ -55,7 +55,7 @@ lock_pair(Oid relid, int64 v0)
 	FEED_TEST_POINT("locked");
 
 	/* After the lock is taken: who finds no pair any more looks for it. */
-	pg_atomic_fetch_add_u64(&feed_my_database->prepared, 1);
+	feed_marks_add_lock(relid);
 }
 
 /* Keep what the transaction, which is about to be prepared, has published. */
@@ -204,8 +204,6 @@ feed_in_flight_publish(FeedOpen *open)
 		feed_in_flight_join();
 		entry = new_entry(open);
 
-		/* In this order: both may rise meanwhile. */
-		entry->highest = feed_marks_highest(&open->sequence);
 		FEED_TEST_POINT("before_publishing");
 		feed_sequence_read(open, enter, entry);
 		if (in_element <= published_count)
@@ -217,6 +215,9 @@ feed_in_flight_publish(FeedOpen *open)
 		}
 		published_count++;
 		FEED_TEST_POINT("published");
+
+		/* From now on no bound that is computed is above v0 + 1. */
+		entry->highest = feed_marks_highest(&open->sequence);
 
 		/* Here another library draws in a callback that comes after ours. */
 		if (preparing && in_element == published_count)
@@ -231,15 +232,14 @@ feed_in_flight_publish(FeedOpen *open)
 
 /* feed_in_flight_least() among prepared transactions, and other locks. */
 static int64
-least_of_locks(Oid relid, int64 least)
+least_of_locks(const FeedSequence *sequence, int64 least)
 {
-	uint64		prepared = pg_atomic_read_u64(&feed_my_database->prepared);
 	bool		found = false;
+	uint64		count = 0;
 	LockData   *locks;
 
-	if (prepared == pg_atomic_read_u64(&feed_my_database->prepared_ended))
+	if (!feed_marks_have_locks(sequence, &count))
 		return least;
-	pg_memory_barrier();
 	locks = GetLockStatusData();
 	FEED_TEST_POINT("locks_read");
 	for (int i = 0; i < locks->nelements; i++)
@@ -247,14 +247,14 @@ least_of_locks(Oid relid, int64 least)
 		LOCKTAG		tag = locks->locks[i].locktag;
 
 		if (tag.locktag_type != LOCKTAG_USERLOCK ||
-			tag.locktag_field1 != MyDatabaseId)
+			tag.locktag_field1 != MyDatabaseId ||
+			tag.locktag_field2 != sequence->relid)
 			continue;
 		found = true;
-		if (tag.locktag_field2 == relid)
-			least = Min(least, V0_OF(tag));
+		least = Min(least, V0_OF(tag));
 	}
 	if (!found)
-		pg_atomic_write_u64(&feed_my_database->prepared_ended, prepared);
+		feed_marks_forget_locks(sequence, count);
 	return least;
 }
 
@@ -312,7 +312,7 @@ feed_in_flight_least(const FeedOpen *open)
 	}
 	FEED_TEST_POINT("elements_read");
 	pg_memory_barrier();
-	least = least_of_locks(open->sequence.relid, least);
+	least = least_of_locks(&open->sequence, least);
 	pg_memory_barrier();
 	return least;
 }

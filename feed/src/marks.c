@@ -112,6 +112,13 @@ take_place(const FeedOpen *open)
 	taken->sequence = open->sequence;
 	taken->owner = owner;
 	taken->count = 0;
+
+	/*
+	 * There may be locks of before, so they have to be looked for once.  No
+	 * place has had these numbers, which somebody may be about to write.
+	 */
+	pg_atomic_write_u64(&taken->locks_gone, 0);
+	pg_atomic_write_u64(&taken->locks, ++feed_shared->places_taken << 32);
 	return taken;
 }
 
@@ -233,4 +240,50 @@ feed_marks_highest(const FeedSequence *sequence)
 		highest = place->marks[place->order[0]].bound;
 	LWLockRelease(&feed_shared->lock);
 	return highest;
+}
+
+/* A lock of a sequence was taken, in whichever file: see in_flight.c. */
+void
+feed_marks_add_lock(Oid relid)
+{
+	FeedSequence sequence = {.database = MyDatabaseId,.relid = relid};
+	FeedPlace  *set = set_of(&sequence);
+
+	LWLockAcquire(&feed_shared->lock, LW_SHARED);
+	for (int i = 0; i < FEED_WAYS; i++)
+		if (set[i].sequence.database == MyDatabaseId &&
+			set[i].sequence.relid == relid)
+			pg_atomic_fetch_add_u64(&set[i].locks, 1);
+	LWLockRelease(&feed_shared->lock);
+}
+
+/* May there be locks of a sequence?  *count is how many were taken. */
+bool
+feed_marks_have_locks(const FeedSequence *sequence, uint64 *count)
+{
+	FeedPlace  *place;
+	bool		result = true;
+
+	LWLockAcquire(&feed_shared->lock, LW_SHARED);
+	place = find_place(sequence);
+	if (place != NULL)
+	{
+		*count = pg_atomic_read_u64(&place->locks);
+		result = *count != pg_atomic_read_u64(&place->locks_gone);
+	}
+	LWLockRelease(&feed_shared->lock);
+	return result;
+}
+
+/* There is none, of so many that were taken. */
+void
+feed_marks_forget_locks(const FeedSequence *sequence, uint64 count)
+{
+	FeedPlace  *place;
+
+	LWLockAcquire(&feed_shared->lock, LW_SHARED);
+	place = find_place(sequence);
+	if (place != NULL)
+		pg_atomic_write_u64(&place->locks_gone, count);
+	LWLockRelease(&feed_shared->lock);
 }

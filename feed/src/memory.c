@@ -25,6 +25,11 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 	memset(shared, 0, FEED_RUNNING_OFFSET(0));
 	shared->layout = FEED_LAYOUT;
 	FEED_INIT_LWLOCK(&shared->lock);
+	for (int i = 0; i < FEED_SETS * FEED_WAYS; i++)
+	{
+		pg_atomic_init_u64(&shared->places[i].locks, 0);
+		pg_atomic_init_u64(&shared->places[i].locks_gone, 0);
+	}
 	for (int i = 0; i < MaxBackends; i++)
 	{
 		FeedDatabase *database = FEED_DATABASE(shared, i);
@@ -34,8 +39,6 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 		pg_atomic_init_u64(&shared->elements[i].state, 0);
 		for (int k = 0; k < FEED_PAIRS; k++)
 			pg_atomic_init_u64(&shared->elements[i].pairs[k].v0, 0);
-		pg_atomic_init_u64(&database->prepared, 0);
-		pg_atomic_init_u64(&database->prepared_ended, 0);
 		pg_atomic_init_u64(&database->ended, random);
 		pg_atomic_init_u64(&database->due_us, 0);
 		ConditionVariableInit(&database->ended_cv);
@@ -144,11 +147,7 @@ find_database(void)
 							   !OidIsValid(database->oid))))
 			found = database;
 	}
-
-	/* Transactions may be prepared there, so the locks have to be read once. */
 	found->oid = MyDatabaseId;
-	pg_atomic_write_u64(&found->prepared, 1);
-	pg_atomic_write_u64(&found->prepared_ended, 0);
 	pg_atomic_write_u64(&found->due_us, 0);
 	return found;
 }

@@ -64,8 +64,6 @@ typedef union FeedDatabase
 	{
 		Oid			oid;
 		int			joined;		/* backends; at 0 another database may take it */
-		pg_atomic_uint64 prepared;	/* locks taken, and when none was left */
-		pg_atomic_uint64 prepared_ended;
 		pg_atomic_uint64 ended; /* transactions, from a random number on */
 		pg_atomic_uint64 due_us;	/* see wait.c */
 		ConditionVariable ended_cv; /* those who wait for the next end */
@@ -94,6 +92,8 @@ typedef struct FeedPlace
 	FeedSequence sequence;
 	Oid			owner;			/* of the sequence */
 	int			count;
+	pg_atomic_uint64 locks;		/* a count of those taken of the sequence, */
+	pg_atomic_uint64 locks_gone;	/* and its value when none was left */
 	uint64		asked_us;		/* when it was asked for last; 0: is free */
 	uint8		order[FEED_MARKS];	/* indexes of marks, the latest first */
 	FeedMark	marks[FEED_MARKS];
@@ -108,6 +108,7 @@ typedef struct FeedShared
 	uint32		layout;			/* always the first member */
 	uint32		elements_used;	/* no element from here on was ever used */
 	LWLock		lock;			/* for places, and to join or leave */
+	uint64		places_taken;
 	FeedPlace	places[FEED_SETS * FEED_WAYS];
 
 	/* One per process but the auxiliary ones, which run no transaction. */

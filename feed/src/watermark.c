@@ -210,6 +210,7 @@ feed_watermark(PG_FUNCTION_ARGS)
 	Oid			table = PG_GETARG_OID(0);
 	const char *column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 	Snapshot	snapshot;
+	Oid			sequence;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -224,7 +225,8 @@ feed_watermark(PG_FUNCTION_ARGS)
 		FEED_STATE_ERROR(errmsg("fast_feed.watermark() does not know what this transaction's snapshot shows"),
 						 errdetail("The snapshot is from before the end of recovery."),
 						 errhint("Begin another transaction."));
-	PG_RETURN_INT64(watermark_for(snapshot,
-								  feed_column_followed(table, column,
-													   get_func_namespace(fcinfo->flinfo->fn_oid))));
+	sequence = feed_column_followed(table, column,
+									get_func_namespace(fcinfo->flinfo->fn_oid),
+									snapshot);
+	PG_RETURN_INT64(watermark_for(snapshot, sequence));
 }

@@ -24,10 +24,11 @@ PG_FUNCTION_INFO_V1(feed_next);
 Datum
 feed_follow(PG_FUNCTION_ARGS)
 {
+	const FeedColumn *column = feed_column_of_call(fcinfo, false);
 	FeedOpen	open;
 
-	feed_sequence_open_to_draw(&open,
-							   feed_column_of_call(fcinfo, false)->sequence);
+	feed_column_require_privilege(column);
+	feed_sequence_open_to_draw(&open, column->sequence);
 	(void) feed_in_flight_publish(&open);
 	feed_sequence_close(&open);
 	return PointerGetDatum(NULL);
@@ -95,6 +96,7 @@ feed_stamp(PG_FUNCTION_ARGS)
 	Datum		number;
 	bool		isnull = false;
 
+	feed_column_require_privilege(column);
 	feed_sequence_open_to_draw(&open, column->sequence);
 	number = Int64GetDatum(draw(&open, feed_in_flight_publish(&open), false));
 	feed_sequence_close(&open);
@@ -148,9 +150,9 @@ why_not(const FeedColumn *column, FeedOpen *open,
 	if (column->unique)
 		return NULL;
 	if (number <= entry->passed)
-		return "Without a unique index on the column, numbers must ascend within a transaction.";
+		return "Without a unique index on the column and a sequence of its own, numbers must ascend within a transaction.";
 	if (number != drawn_last(column->sequence))
-		return "Without a unique index on the column, the number must be the one that the session has drawn last.";
+		return "Without a unique index on the column and a sequence of its own, the number must be the one that the session has drawn last.";
 	return NULL;
 }
 

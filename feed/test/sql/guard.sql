@@ -142,6 +142,53 @@ SELECT fast_feed.watermark('part_2');
 SELECT fast_feed.disable('part');
 SELECT count(*) FROM pg_trigger WHERE tgrelid::regclass::text LIKE 'part%' AND NOT tgisinternal;
 
+-- A partition whose trigger is disabled, or not ALWAYS, as after pg_restore --disable-triggers
+SELECT fast_feed.enable('part', 'id');
+ALTER TABLE part_1 DISABLE TRIGGER ALL;
+SELECT fast_feed.watermark('part');
+ALTER TABLE part_1 ENABLE TRIGGER ALL;
+SELECT fast_feed.watermark('part');
+SELECT fast_feed.enable('part', 'id');
+SELECT fast_feed.watermark('part') > 0;
+-- One that was enabled by itself, and is attached
+CREATE TABLE part_4 (day int NOT NULL, id bigserial, body text);
+SELECT fast_feed.enable('part_4', 'id');
+ALTER TABLE part ATTACH PARTITION part_4 FOR VALUES IN (4);
+SELECT fast_feed.disable('part_4');
+ALTER TABLE part ATTACH PARTITION part_4 FOR VALUES IN (4);
+SELECT fast_feed.watermark('part') > 0;
+CREATE TABLE years (LIKE part) PARTITION BY LIST (day);
+CREATE SEQUENCE years_id_seq OWNED BY years.id;
+ALTER TABLE years ALTER id SET DEFAULT nextval('years_id_seq');
+CREATE TABLE year_1 (day int NOT NULL, id bigserial, body text);
+SELECT fast_feed.enable('year_1', 'id');
+ALTER TABLE years ATTACH PARTITION year_1 FOR VALUES IN (1);
+SELECT fast_feed.enable('years', 'id');
+INSERT INTO years (day) VALUES (1) RETURNING id;
+-- Rows of another server
+CREATE FOREIGN DATA WRAPPER nothing;
+CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;
+CREATE FOREIGN TABLE year_2 PARTITION OF years FOR VALUES IN (2) SERVER nowhere;
+SELECT fast_feed.watermark('years');
+DROP FOREIGN TABLE year_2;
+SELECT fast_feed.watermark('years') > 0;
+
+-- One number in two tables is refused, whatever indexes they have.
+CREATE SEQUENCE shared;
+CREATE TABLE one (id bigint PRIMARY KEY DEFAULT nextval('shared'));
+CREATE TABLE two (id bigint PRIMARY KEY DEFAULT nextval('shared'));
+SELECT fast_feed.enable('one', 'id', sequence => 'shared'), fast_feed.enable('two', 'id', sequence => 'shared');
+BEGIN;
+SELECT fast_feed.next('shared') AS drawn \gset
+INSERT INTO one VALUES (:drawn);
+INSERT INTO two VALUES (:drawn);
+ROLLBACK;
+INSERT INTO one DEFAULT VALUES RETURNING id;
+INSERT INTO two DEFAULT VALUES RETURNING id;
+-- What PostgreSQL computes would replace a stamp.
+CREATE TABLE generated (n int, id bigint GENERATED ALWAYS AS (n) STORED);
+SELECT fast_feed.enable('generated', 'id', true, 'shared');
+
 -- Children have no triggers of their parent: there is no watermark while there are any.
 CREATE TABLE child () INHERITS (t);
 SELECT fast_feed.watermark('t');

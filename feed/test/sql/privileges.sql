@@ -58,6 +58,22 @@ SELECT sequence, last FROM fast_feed.in_flight();
 ALTER TABLE app.t DISABLE TRIGGER ALL;
 CREATE TRIGGER follow BEFORE INSERT ON app.t EXECUTE FUNCTION fast_feed.follow('id');
 
+-- Nor by a trigger on a partition that is his.
+RESET ROLE;
+CREATE TABLE app.p (id bigserial, day int) PARTITION BY LIST (day);
+CREATE TABLE mine.p PARTITION OF app.p FOR VALUES IN (1);
+SELECT fast_feed.enable('app.p', 'id');
+ALTER TABLE app.p OWNER TO feed_owner;
+ALTER TABLE mine.p OWNER TO feed_nobody;
+SET ROLE feed_nobody;
+CREATE TRIGGER follow BEFORE INSERT ON mine.p EXECUTE FUNCTION fast_feed.follow('id');
+INSERT INTO mine.p VALUES (1, 1);
+RESET ROLE;
+DROP TRIGGER follow ON mine.p;
+GRANT INSERT ON app.p TO feed_writer;
+SET ROLE feed_owner;
+INSERT INTO app.p (day) VALUES (1);
+
 -- With the privilege to draw from it, its owner may.
 RESET ROLE;
 GRANT USAGE ON SEQUENCE app.t_id_seq TO feed_nobody;

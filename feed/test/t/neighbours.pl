@@ -62,6 +62,10 @@ foreach my $attacker (@attackers)
 	  'ALTER SEQUENCE mine.many_2_id_seq RESTART WITH 1', 'TRUNCATE mine.many_3 RESTART IDENTITY',
 	  'SELECT count(*) FROM (SELECT pg_advisory_xact_lock(n) FROM generate_series(1, 2000) AS n) AS s';
 	is($reader->query_safe($watermark), $last + 1, "$who works: no watermark but his is held back");
+
+	# With locks of many sequences, which only his watermarks have to look for.
+	$attacker->query_safe("SELECT fast_feed.next(format('mine.many_%s_id_seq', n)::regclass) FROM generate_series(10, 30) AS n");
+	is($reader->query_safe($watermark), $last + 1, "$who has taken locks");
 	$attacker->query_safe('ROLLBACK');
 	refused($attacker, $watermark, '42', '', "$who asks for the watermark of another's table");
 	next if $attacker == $attackers[0];

@@ -114,6 +114,15 @@ $other->query_safe('DELETE FROM t');
 $other->query_safe('ALTER SEQUENCE t_id_seq RESTART WITH 6');
 check_late_row('restarted on purpose', 0);
 
+# Nor with a snapshot from before, by a kept watermark.
+fill(50);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$old->query_safe('SELECT 1');
+$other->query_safe('DELETE FROM t');
+$other->query_safe("SELECT setval('t_id_seq', 5)");
+refused($old, "SELECT fast_feed.watermark('t')", '55000', 'no watermark', 'set back: an old snapshot is not told either');
+$old->query_safe('ROLLBACK');
+
 # Set back where nobody was told yet is nobody's harm.
 fill(0);
 $other->query_safe("SELECT setval('t_id_seq', 70)");

@@ -156,6 +156,23 @@ $other->query_safe($restart);
 is(end_waiting(), 0, 'READ COMMITTED: nothing, where none is old enough');
 is($reader->query_safe("SELECT fast_feed.watermark('fresh')"), 10, '... and all in the next statement');
 
+# A table that is enabled after the snapshot: what was written before is in no element.
+$node->safe_psql('postgres', q{CREATE SEQUENCE shared;
+CREATE TABLE one (id bigint PRIMARY KEY DEFAULT nextval('shared'));
+CREATE TABLE two (id bigint PRIMARY KEY DEFAULT nextval('shared'));
+SELECT fast_feed.enable('one', 'id', sequence => 'shared')});
+$writer->query_safe('BEGIN');
+my $uncovered = $writer->query_safe('INSERT INTO two DEFAULT VALUES RETURNING id');
+$other->query_safe('INSERT INTO one DEFAULT VALUES');
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$reader->query_safe("SELECT fast_feed.watermark('one')");
+$writer->query_safe('COMMIT');
+$other->query_safe("SELECT fast_feed.enable('two', 'id', sequence => 'shared')");
+refused($reader, "SELECT id FROM two WHERE id < fast_feed.watermark('two')", '55000', 'was not followed yet when this snapshot',
+	'a table that was enabled after the snapshot');
+$reader->query_safe('ROLLBACK');
+is($reader->query_safe("SELECT id FROM two WHERE id < fast_feed.watermark('two')"), $uncovered, '... and the row is read by the next');
+
 # Kept by growing age: a transaction that has worked for a while before it reads finds one that
 # is older than its snapshot, but not by much, beside ten readers and busy writers.
 my $load = FeedWriters->new_load;
