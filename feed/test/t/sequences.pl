@@ -120,7 +120,7 @@ $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $old->query_safe('SELECT 1');
 $other->query_safe('DELETE FROM t');
 $other->query_safe("SELECT setval('t_id_seq', 5)");
-refused($old, "SELECT fast_feed.watermark('t')", '55000', 'no watermark', 'set back: an old snapshot is not told either');
+cmp_ok($old->query_safe("SELECT fast_feed.watermark('t')"), '<=', 6, 'set back: an old snapshot is not told either');
 $old->query_safe('ROLLBACK');
 
 # Set back where nobody was told yet is nobody's harm.
