@@ -22,7 +22,13 @@ SET ROLE feed_writer;
 INSERT INTO app.t (body) VALUES ('written');
 SELECT fast_feed.watermark('app.t');
 INSERT INTO app.n DEFAULT VALUES;
+BEGIN;
+SAVEPOINT a;
 SELECT fast_feed.next('app.t_id_seq');
+ROLLBACK TO a;
+-- Nothing was published.
+SELECT count(*) FROM fast_feed.in_flight();
+ROLLBACK;
 SELECT fast_feed.enable('app.t', 'id');
 SELECT fast_feed.disable('app.t');
 RESET ROLE;
