@@ -7,10 +7,12 @@ use warnings;
 
 use Exporter qw(import);
 use FeedWriters;
+use PostgreSQL::Test::Utils;
 use RawSession;
 use Test::More;
+use Watchdog;
 
-our @EXPORT = qw(new_node start_node table below refused wait_until_blocked);
+our @EXPORT = qw(new_node start_node start_pooler table below refused wait_until_blocked);
 
 $FeedWriters::library = 'fast_feed';
 
@@ -28,6 +30,43 @@ sub start_node
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION fast_feed');
 	return $node;
+}
+
+# A PgBouncer in transaction mode before a server, with two sessions there, to which connect_to()
+# connects as to a server; undef where it is not installed.
+sub start_pooler
+{
+	my ($node) = @_;
+	my ($program) = grep { -x } '/usr/sbin/pgbouncer', '/usr/bin/pgbouncer' or return;
+	my $directory = PostgreSQL::Test::Utils::tempdir_short();
+	append_to_file("$directory/users", sprintf qq{"%s" ""\n}, scalar getpwuid $>);
+	append_to_file("$directory/ini", qq{
+[databases]
+postgres = host=${\ $node->host} port=${\ $node->port}
+[pgbouncer]
+unix_socket_dir = $directory
+listen_port = 6432
+pidfile = $directory/pid
+logfile = $directory/log
+auth_type = trust
+auth_file = $directory/users
+pool_mode = transaction
+default_pool_size = 2
+});
+	system_or_bail($program, '-q', '-d', "$directory/ini");
+	wait_until('the pooler listens', sub { -S "$directory/.s.PGSQL.6432" && -e "$directory/pid" });
+	our $pooler = slurp_file("$directory/pid");
+	return bless { host => $directory, port => 6432 }, 'Feed::Pooler';
+}
+
+sub Feed::Pooler::host { return $_[0]{host} }
+sub Feed::Pooler::port { return $_[0]{port} }
+
+END
+{
+	my $status = $?;
+	kill 'TERM', $Feed::pooler if $Feed::pooler;
+	$? = $status;
 }
 
 # A table that is followed, made anew.

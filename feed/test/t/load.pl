@@ -2,7 +2,8 @@
 # way, and are cancelled and killed.  Readers below the watermark get each committed row
 # exactly once, in ascending order; without the watermark rows are missed.
 #
-# FEED_LOAD_ROWS is how many rows there must be at least (script/feed-load has many more).
+# At night there are more: FEED_LOAD_ROWS=1000000 script/test feed/load (ten minutes).  Behind
+# PgBouncer, too, where that is installed.
 
 use strict;
 use warnings;
@@ -206,11 +207,22 @@ my %readers = (
 		in_transaction('ISOLATION LEVEL REPEATABLE READ', sub { numbers('next', $_[1]) }) ],
 	'parts' => [ 'parts', sub { numbers('parts', $_[1]) } ]);
 
+# Behind a pooler each transaction runs in whichever session is free.
+my $pooler = start_pooler($node);
+$readers{'follow: PgBouncer'} = [ 'follow', $follow, $pooler ] if $pooler;
+$readers{'follow: PgBouncer, repeatable read'} =
+  [ 'follow', in_transaction('ISOLATION LEVEL REPEATABLE READ', $follow), $pooler ] if $pooler;
+SKIP:
+{
+	skip('PgBouncer is not installed', 1) if !$pooler;
+	pass('PgBouncer in transaction mode');
+}
+
 my $load = FeedWriters->new_load;
 foreach my $name (sort keys %readers)
 {
 	my $read = $readers{$name}[1];
-	$load->reader($name, $node, sub {
+	$load->reader($name, $readers{$name}[2] // $node, sub {
 		my ($session, $last) = @_;
 		my $numbers = $read->($session, $last);
 		return $numbers =~ /^SELECT/ ? run_in($session, $numbers) : $numbers;
@@ -232,6 +244,13 @@ $load->reader('naive', $node, sub {
 # before, a deadlock, a key that is there.
 my $provoked = qr/^(?:closed|57014|57P01|22012|23514|38000|40P01|23505|26000)/;
 $load->writer("writer $_", $node, \&write_once, survives => $provoked) foreach 1 .. 8;
+
+$load->writer("pooled $_", $pooler, sub {
+	my ($session) = @_;
+	run_in($session, $_) foreach 'BEGIN', $ways{select}, $ways{parts};
+	pause(20);
+	run_in($session, 'COMMIT');
+}, survives => $provoked) foreach $pooler ? (1 .. 4) : ();
 
 # Until each way has been committed, there are enough rows, and sessions in a transaction have
 # been interrupted.
