@@ -42,38 +42,26 @@ typedef struct FeedPair
 #define FEED_STATE_PAIRS(state)	((int) ((state) & 0xff))
 
 /* A backend that has joined, in cache lines of its own. */
-typedef union FeedElement
+typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedElement
 {
-	struct
-	{
-		Oid			database;	/* written before "state" */
-		int			pid;
-		pg_atomic_uint64 state;
-		FeedPair	pairs[FEED_PAIRS];
-	};
-	char		pad[PG_CACHE_LINE_SIZE];
+	Oid			database;		/* written before "state" */
+	int			pid;
+	pg_atomic_uint64 state;
+	FeedPair	pairs[FEED_PAIRS];
 } FeedElement;
 
 /*
  * A database of which a backend has joined, in cache lines of its own.  There
  * are as many as backends, so that no two databases share one.
  */
-typedef union FeedDatabase
+typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedDatabase
 {
-	struct
-	{
-		Oid			oid;
-		int			joined;		/* backends; at 0 another database may take it */
-		pg_atomic_uint64 ended; /* transactions, from a random number on */
-		pg_atomic_uint64 due_us;	/* see wait.c */
-		ConditionVariable ended_cv; /* those who wait for the next end */
-	};
-	char		pad[PG_CACHE_LINE_SIZE];
+	Oid			oid;
+	int			joined;			/* backends; at 0 another database may take it */
+	pg_atomic_uint64 ended;		/* transactions, from a random number on */
+	pg_atomic_uint64 due_us;	/* see wait.c */
+	ConditionVariable ended_cv; /* those who wait for the next end */
 } FeedDatabase;
-
-StaticAssertDecl(sizeof(FeedElement) % PG_CACHE_LINE_SIZE == 0 &&
-				 sizeof(FeedDatabase) % PG_CACHE_LINE_SIZE == 0,
-				 "backends and databases must not share cache lines");
 
 /* A bound that was computed, and the snapshot that was taken after it. */
 typedef struct FeedMark
@@ -112,8 +100,7 @@ typedef struct FeedShared
 	FeedPlace	places[FEED_SETS * FEED_WAYS];
 
 	/* One per process but the auxiliary ones, which run no transaction. */
-	FeedElement elements[FLEXIBLE_ARRAY_MEMBER]
-				pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+	FeedElement elements[FLEXIBLE_ARRAY_MEMBER];
 } FeedShared;
 
 /* After the elements come the databases. */

@@ -107,6 +107,7 @@ COMMIT;
 DROP INDEX tie_unique;
 CREATE UNIQUE INDEX tie_partial ON tie (id) WHERE tenant = 1;
 CREATE UNIQUE INDEX tie_expression ON tie ((id + 0));
+ALTER TABLE tie ADD other serial UNIQUE;
 BEGIN;
 SELECT fast_feed.next('tie_id_seq') AS first, fast_feed.next('tie_id_seq') AS second \gset
 INSERT INTO tie VALUES (1, :second), (1, :first);
