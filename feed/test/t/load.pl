@@ -200,7 +200,7 @@ my %readers = (
 	'follow: view' => [ 'follow', sub { "SELECT number FROM feed WHERE id > $_[1] ORDER BY id LIMIT 400" } ],
 	'follow: parallel plan' => [ 'follow', sub {
 		run_in($_[0], $parallel) if !$_[0]{parallel}++;
-		return numbers('follow', $_[1]) =~ s/fast_feed\.watermark\('follow'\)/(SELECT fast_feed.watermark('follow'))/r } ],
+		return numbers('follow', $_[1]) =~ s/(fast_feed\.watermark\('follow'\))/(SELECT $1)/r =~ s/LIMIT 500/LIMIT 50000/r } ],
 	'follow: after DISCARD ALL' => [ 'follow', sub { run_in($_[0], 'DISCARD ALL'); return numbers('follow', $_[1]) } ],
 	'next' => [ 'next', sub { numbers('next', $_[1]) } ],
 	'next: repeatable read' => [ 'next',
@@ -265,6 +265,8 @@ for (my $turn = 0; grep({ !$_ } values %interrupted)
 		  . ' UNION ALL TABLE parts_id_seq UNION ALL TABLE stamp_id_seq) AS s') < $rows
 	|| run_in($dba, sprintf $missing_ways, $expected) > 0; $turn++)
 {
+	# Whom all writers wait for, as it has changed rows.
+	finish_prepared($dba) if $turn % 5 == 0;
 	my $function = $turn % 12 ? 'pg_cancel_backend' : 'pg_terminate_backend';
 	$interrupted{$function} += run_in($dba, qq{
 SELECT count(*) FROM (
