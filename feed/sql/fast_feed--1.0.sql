@@ -43,7 +43,7 @@ COMMENT ON FUNCTION fast_feed.next(regclass) IS
 
 -- For readers
 
-CREATE FUNCTION fast_feed.watermark("table" regclass, "column" name DEFAULT NULL)
+CREATE FUNCTION fast_feed.watermark(relation regclass, column_name name DEFAULT NULL)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'feed_watermark'
 LANGUAGE C STABLE PARALLEL RESTRICTED;
@@ -61,7 +61,7 @@ COMMENT ON FUNCTION fast_feed.wait(bigint, interval) IS
 
 -- For owners of tables
 
-CREATE FUNCTION fast_feed.disable("table" regclass)
+CREATE FUNCTION fast_feed.disable(relation regclass)
 RETURNS void
 LANGUAGE plpgsql STRICT
 SET search_path = pg_catalog, pg_temp
@@ -73,7 +73,7 @@ BEGIN
   FOR command IN
     SELECT format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::regclass)
       FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
-     WHERE (t.tgrelid = "table" OR t.tgrelid IN (SELECT relid FROM pg_partition_tree("table")))
+     WHERE (t.tgrelid = disable.relation OR t.tgrelid IN (SELECT relid FROM pg_partition_tree(disable.relation)))
        AND t.tgparentid = 0 AND p.pronamespace = 'fast_feed'::regnamespace
   LOOP
     EXECUTE command;
@@ -84,64 +84,65 @@ COMMENT ON FUNCTION fast_feed.disable(regclass) IS
 'take from a table what enable() has added';
 
 CREATE FUNCTION fast_feed.enable(
-  "table" regclass, "column" name, updates boolean DEFAULT false, sequence regclass DEFAULT NULL)
+  relation regclass, column_name name, updates boolean DEFAULT false, sequence regclass DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $$
 DECLARE
-  relation pg_class;
+  class pg_class;
   attribute pg_attribute;
   -- Among BEFORE triggers the last one has the last word.
   triggers name[] := CASE WHEN updates THEN '{zzz_fast_feed_stamp}'
                           ELSE '{fast_feed_follow,zzz_fast_feed_guard}' END::name[];
-  arguments text := concat_ws(', ', quote_literal("column"), quote_literal(sequence));
+  arguments text := concat_ws(', ', quote_literal(column_name), quote_literal(sequence));
   trigger name;
   last bigint;
   greatest bigint;
 BEGIN
-  SELECT * INTO relation FROM pg_class WHERE oid = "table";
-  IF relation.relkind NOT IN ('r', 'p') OR relation.relispartition THEN
-    RAISE EXCEPTION '% cannot be followed', "table"
-      USING ERRCODE = 'wrong_object_type', DETAIL = CASE WHEN relation.relispartition
-        THEN 'It is a partition. Enable the table that it is a partition of.' ELSE 'It is no table.' END;
-  END IF;
-  SELECT * INTO attribute FROM pg_attribute
-   WHERE attrelid = "table" AND attname = "column" AND attnum > 0 AND NOT attisdropped;
-  IF NOT FOUND THEN
-    RAISE EXCEPTION 'column "%" of relation % does not exist', "column", "table"
-      USING ERRCODE = 'undefined_column',
-            HINT = 'To add a number beside writers, see "A table without a number" in the guide of fast_feed.';
-  ELSIF NOT attribute.attnotnull AND NOT updates THEN
-    RAISE EXCEPTION 'column "%" of relation % can be null', "column", "table"
-      USING ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = 'Readers would miss rows without a number.', HINT = 'Use ALTER TABLE ... SET NOT NULL.';
+  SELECT * INTO class FROM pg_class WHERE oid = relation;
+  IF class.relkind NOT IN ('r', 'p') OR class.relispartition THEN
+    RAISE EXCEPTION 'relation % cannot be followed', relation
+      USING ERRCODE = 'wrong_object_type', DETAIL = CASE WHEN class.relispartition
+        THEN 'It is a partition. Enable the table that it is a partition of.' ELSE 'It is not a table.' END;
   END IF;
 
   -- This waits for writers, of whose numbers nobody knows.
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', "table");
-  PERFORM fast_feed.disable("table");
+  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', relation);
+  SELECT * INTO attribute FROM pg_attribute
+   WHERE attrelid = relation AND attname = column_name AND attnum > 0 AND NOT attisdropped;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'column "%" of relation % does not exist', column_name, relation
+      USING ERRCODE = 'undefined_column',
+            HINT = 'To add a number while others write, see "A table without a number" in the guide of fast_feed.';
+  ELSIF NOT attribute.attnotnull AND NOT updates THEN
+    RAISE EXCEPTION 'column "%" of relation % can be null', column_name, relation
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Readers would miss rows without a number.', HINT = 'Use ALTER TABLE ... SET NOT NULL.';
+  END IF;
+  PERFORM fast_feed.disable(relation);
   FOREACH trigger IN ARRAY triggers LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT %s EXECUTE FUNCTION fast_feed.%I(%s)', trigger,
-      format(CASE trigger WHEN 'fast_feed_follow' THEN 'ON %s' ELSE 'OR UPDATE ON %s FOR EACH ROW' END, "table"),
+      format(CASE trigger WHEN 'fast_feed_follow' THEN 'ON %s' ELSE 'OR UPDATE ON %s FOR EACH ROW' END, relation),
       substring(trigger from '[a-z]+$'), arguments);
-    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', "table", trigger);
-    EXECUTE format('ALTER TRIGGER %I ON %s DEPENDS ON EXTENSION fast_feed', trigger, "table");
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', relation, trigger);
+    EXECUTE format('ALTER TRIGGER %I ON %s DEPENDS ON EXTENSION fast_feed', trigger, relation);
   END LOOP;
 
   -- This has all reasons to refuse the table, its sequence, or the server.
-  PERFORM fast_feed.watermark("table", "column");
-  sequence := coalesce(sequence, pg_get_serial_sequence("table"::text, "column")::regclass);
-  last := coalesce(pg_sequence_last_value(sequence), 0);
-  EXECUTE format('SELECT max(%I) FROM %s', "column", "table") INTO greatest;
+  PERFORM fast_feed.watermark(relation, column_name);
+  sequence := coalesce(sequence, pg_get_serial_sequence(relation::text, column_name)::regclass);
+  EXECUTE format('SELECT last_value - (NOT is_called)::int FROM %s', sequence) INTO last;
+  EXECUTE format('SELECT max(%I) FROM %s', column_name, relation) INTO greatest;
   IF greatest > last THEN
-    RAISE EXCEPTION 'relation % has numbers that its sequence has not given', "table"
+    RAISE EXCEPTION 'relation % contains numbers that its sequence has not given', relation
       USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('The greatest is %s, and the last number of %s is %s.', greatest, sequence, last),
             HINT = format('Use SELECT setval(%L, %s).', sequence, greatest);
   END IF;
-  RETURN format('%s is followed by "%s", which %s numbers%s', "table", "column", sequence,
-    CASE WHEN NOT EXISTS (SELECT FROM pg_index WHERE indrelid = "table" AND indkey[0] = attribute.attnum)
+  RETURN format('%s is followed by column "%s", with numbers from %s%s', relation, column_name, sequence,
+    CASE WHEN NOT EXISTS (SELECT FROM pg_index WHERE indrelid = relation AND indkey[0] = attribute.attnum)
          THEN '; readers need an index that begins with it' ELSE '' END);
 END $$;
 
@@ -167,24 +168,26 @@ LANGUAGE sql
 SET search_path = pg_catalog, pg_temp
 AS $$
   WITH locks AS (
-    SELECT l.classid, l.pid, l.virtualtransaction, l.objid::bigint << 16 | (l.objsubid::integer & 65535) AS coded
+    SELECT l.classid, l.pid, l.virtualtransaction, l.objid::bigint << 16 | (l.objsubid::integer & 65535) AS last
       FROM pg_locks AS l
      WHERE l.locktype = 'userlock'
        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  ), all_pairs AS (
-    SELECT f.sequence, f.last, f.pid, NULL::xid AS transaction FROM fast_feed.in_flight() AS f
+  ), prepared AS (
+    -- A prepared transaction has the same one as its locks.
+    SELECT p.gid, p.owner, p.prepared, x.virtualtransaction
+      FROM pg_prepared_xacts AS p JOIN pg_locks AS x ON x.transactionid = p.transaction AND x.pid IS NULL
+  ), pairs AS (
+    SELECT f.sequence, f.last, f.pid, NULL AS virtualtransaction FROM fast_feed.in_flight() AS f
     UNION
-    SELECT l.classid,
-           l.coded, l.pid, x.transactionid
-      FROM locks AS l LEFT JOIN pg_locks AS x
-        ON l.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid'
-       AND x.virtualtransaction = l.virtualtransaction
+    SELECT l.classid, CASE WHEN has_sequence_privilege(l.classid, 'SELECT, USAGE') THEN l.last END,
+           l.pid, CASE WHEN l.pid IS NULL THEN l.virtualtransaction END
+      FROM locks AS l
   )
   SELECT a.sequence, a.last, a.pid, p.gid, coalesce(s.usename, p.owner),
          coalesce(s.xact_start, p.prepared), CASE WHEN a.pid IS NULL THEN 'prepared' ELSE s.state END
-    FROM all_pairs AS a
+    FROM pairs AS a
     LEFT JOIN pg_stat_activity AS s ON s.pid = a.pid
-    LEFT JOIN pg_prepared_xacts AS p ON p.transaction = a.transaction
+    LEFT JOIN prepared AS p ON p.virtualtransaction = a.virtualtransaction
    ORDER BY a.sequence::oid, a.last
 $$;
 

@@ -150,8 +150,9 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 	if (count != 1 && count != 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("trigger \"%s\" must have as arguments the name of a column and, unless the column owns it, of a sequence",
-						trigger->tgname)));
+				 errmsg("trigger \"%s\" has the wrong number of arguments",
+						trigger->tgname),
+				 errdetail("They are the name of a column and, unless the column owns it, of a sequence.")));
 	column->attnum = get_attnum(column->relation, arguments[0]);
 	if (column->attnum <= 0)
 		ereport(ERROR,
@@ -213,7 +214,9 @@ column_of(Relation relation, const Trigger *trigger)
 	FeedColumn *column = hash_search(columns, &trigger->tgoid, HASH_ENTER,
 									 &found);
 
-	if (!found || !column->valid)
+	if (!found)
+		*column = (FeedColumn) {.trigger = trigger->tgoid};
+	if (!column->valid)
 	{
 		FeedColumn	fresh = {.trigger = trigger->tgoid,
 		.relation = RelationGetRelid(relation)};
@@ -238,8 +241,12 @@ feed_column_require_privilege(const FeedColumn *column)
 {
 	if (!column->owned && pg_class_aclcheck(column->sequence, column->owner,
 											ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
-					   get_rel_name(column->sequence));
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for sequence %s",
+						get_rel_name(column->sequence)),
+				 errdetail("The owner of table \"%s\" must have USAGE on it.",
+						   get_rel_name(column->relation))));
 }
 
 /*
@@ -275,10 +282,12 @@ find_covered(Relation relation, const char *name, Oid namespace)
 {
 	FeedColumn *found = NULL;
 
-	for (int i = 0; relation->trigdesc != NULL &&
-		 i < relation->trigdesc->numtriggers; i++)
+	/* A copy, as an invalidation meanwhile would free the relation's. */
+	const TriggerDesc *triggers = CopyTriggerDesc(relation->trigdesc);
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &relation->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		FeedColumn *column;
 
 		if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
@@ -326,9 +335,13 @@ require_tree(Relation relation, FeedColumn *column, Oid namespace)
 			 find_covered(child, name, namespace) == NULL))
 			FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
 									RelationGetRelationName(relation)),
-							 errdetail("Readers would miss rows of \"%s\", which is a foreign table, inherits from it, or is a partition whose trigger is not enabled ALWAYS.",
+							 errdetail(!child->rd_rel->relispartition ?
+									   "Readers would miss rows of \"%s\", which inherits from it." :
+									   child->rd_rel->relkind == RELKIND_FOREIGN_TABLE ?
+									   "Readers would miss rows of \"%s\", which is a foreign table." :
+									   "Readers would miss rows of partition \"%s\", whose trigger is not enabled ALWAYS.",
 									   RelationGetRelationName(child)),
-							 errhint("For a partition, its owner uses fast_feed.enable() again."));
+							 errhint("If that is a partition of this server, call fast_feed.enable() again."));
 		table_close(child, NoLock);
 	}
 	column->tree_changes = before;
@@ -345,9 +358,14 @@ feed_column_followed(Oid table, const char *name, Oid namespace,
 					 Snapshot snapshot)
 {
 	Relation	relation = table_open(table, AccessShareLock);
-	FeedColumn *found = find_covered(relation, name, namespace);
+	FeedColumn *found = NULL;
 	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
 
+	/* Who may select nothing is told nothing. */
+	if (result == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT,
+								  ACLMASK_ANY) == ACLCHECK_OK)
+		found = find_covered(relation, name, namespace);
 	if (result != ACLCHECK_OK && found != NULL)
 		result = pg_attribute_aclcheck(table, found->attnum, GetUserId(),
 									   ACL_SELECT);
@@ -357,7 +375,7 @@ feed_column_followed(Oid table, const char *name, Oid namespace,
 	if (found == NULL)
 		FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
 								RelationGetRelationName(relation)),
-						 errhint("Its owner uses fast_feed.enable(), again if triggers have been disabled, or enabled without ALWAYS."));
+						 errhint("Its owner can call fast_feed.enable(), again if its triggers were disabled or enabled without ALWAYS."));
 	feed_column_require_privilege(found);
 	require_tree(relation, found, namespace);
 	if (TransactionIdPrecedes(found->created, snapshot->xmin))
@@ -365,7 +383,7 @@ feed_column_followed(Oid table, const char *name, Oid namespace,
 	if (TransactionIdIsNormal(found->created) &&
 		!TransactionIdIsCurrentTransactionId(found->created) &&
 		XidInMVCCSnapshot(found->created, snapshot))
-		FEED_STATE_ERROR(errmsg("relation \"%s\" was not followed yet when this snapshot was taken",
+		FEED_STATE_ERROR(errmsg("relation \"%s\" was not yet followed when this snapshot was taken",
 								RelationGetRelationName(relation)),
 						 errhint("Begin another transaction."));
 	table_close(relation, NoLock);

@@ -5,12 +5,11 @@
 #ifndef FEED_H
 #define FEED_H
 
-#include <time.h>
-
 #include "access/xlogdefs.h"
 #include "commands/trigger.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
+#include "portability/instr_time.h"
 #include "shared.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -37,17 +36,17 @@ extern FeedElement *feed_my_element;
 extern FeedDatabase *feed_my_database;
 
 extern void feed_memory_init(void);
-extern void feed_join(void (*before_leaving) (void));
+extern void feed_join(void);
+extern void feed_leave(void);
 
-/* Microseconds of the clock that nobody can set, or 0 if it cannot be read. */
+/* Microseconds of the clock that nobody can set. */
 static inline uint64
 feed_monotonic_us(void)
 {
-	struct timespec now;
+	instr_time	now;
 
-	if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
-		return 0;
-	return (uint64) now.tv_sec * USECS_PER_SEC + (uint64) now.tv_nsec / 1000;
+	INSTR_TIME_SET_CURRENT(now);
+	return INSTR_TIME_GET_MICROSEC(now);
 }
 
 /* sequence.c: PostgreSQL's sequences, and what they have given. */

@@ -17,6 +17,7 @@
 #include "compat.h"
 #include "feed.h"
 #include "funcapi.h"
+#include "storage/ipc.h"
 #include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
@@ -31,7 +32,8 @@ static bool preparing = false;	/* has keep_for_prepared() been called? */
 
 /*
  * The lock that stands for a published pair.  No SQL function can take one of
- * this type.  Its tag has room for 48 bits of v0; beyond them it holds back all.
+ * this type.  Its tag has room for 48 bits of v0; beyond them it holds back every
+ * number of the sequence.
  */
 #define V0_OF(tag) ((int64) (tag).locktag_field3 << 16 | (tag).locktag_field4)
 
@@ -114,11 +116,23 @@ feed_in_flight_init(void)
 	RegisterResourceReleaseCallback(clear_at_end, NULL);
 }
 
+/* At exit a transaction can only abort, perhaps without clear_at_end(). */
+static void
+leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
+{
+	clear_published();
+	FEED_TEST_POINT("leaving");
+	feed_leave();
+}
+
 /* Join, before this backend publishes, waits, or asks for a watermark. */
 void
 feed_in_flight_join(void)
 {
-	feed_join(clear_published);
+	if (feed_my_element != NULL)
+		return;
+	feed_join();
+	before_shmem_exit(leave, 0);
 }
 
 bool
@@ -198,6 +212,7 @@ FeedPublished *
 feed_in_flight_publish(FeedOpen *open)
 {
 	FeedPublished *entry = feed_in_flight_find(open);
+	bool		in_memory;
 
 	if (entry == NULL)
 	{
@@ -206,7 +221,8 @@ feed_in_flight_publish(FeedOpen *open)
 
 		FEED_TEST_POINT("before_publishing");
 		feed_sequence_read(open, enter, entry);
-		if (in_element <= published_count)
+		in_memory = in_element > published_count;
+		if (!in_memory)
 		{
 			/* What others draw before the lock is there does not count. */
 			lock_pair(entry->relid, entry->v0);
@@ -216,11 +232,14 @@ feed_in_flight_publish(FeedOpen *open)
 		published_count++;
 		FEED_TEST_POINT("published");
 
-		/* From now on no bound that is computed is above v0 + 1. */
+		/*
+		 * From now on no bound is computed that is above v0 + 1.  One that was
+		 * computed before setval(), and is kept after this, is not noticed.
+		 */
 		entry->highest = feed_marks_highest(&open->sequence);
 
 		/* Here another library draws in a callback that comes after ours. */
-		if (preparing && in_element == published_count)
+		if (preparing && in_memory)
 			lock_pair(entry->relid, entry->v0);
 	}
 
@@ -264,7 +283,7 @@ least_of_locks(const FeedSequence *sequence, int64 least)
  * draws later: neither counts for who has read the sequence before.
  */
 static int
-copy_pairs(FeedElement *element, Oid *relids, int64 *v0s)
+copy_pairs(FeedElement *element, int *pid, Oid *relids, int64 *v0s)
 {
 	uint64		state = pg_atomic_read_u64(&element->state);
 
@@ -273,6 +292,7 @@ copy_pairs(FeedElement *element, Oid *relids, int64 *v0s)
 	pg_read_barrier();
 	if (element->database != MyDatabaseId)
 		return 0;
+	*pid = element->pid;
 	for (int i = 0; i < FEED_STATE_PAIRS(state); i++)
 	{
 		relids[i] = element->pairs[i].relid;
@@ -302,9 +322,10 @@ feed_in_flight_least(const FeedOpen *open)
 	used = feed_shared->elements_used;
 	for (uint32 i = 0; i < used; i++)
 	{
+		int			pid;
 		Oid			relids[FEED_PAIRS];
 		int64		v0s[FEED_PAIRS];
-		int			count = copy_pairs(&feed_shared->elements[i], relids, v0s);
+		int			count = copy_pairs(&feed_shared->elements[i], &pid, relids, v0s);
 
 		for (int k = 0; k < count; k++)
 			if (relids[k] == open->sequence.relid)
@@ -332,11 +353,10 @@ feed_in_flight(PG_FUNCTION_ARGS)
 	used = feed_shared->elements_used;
 	for (uint32 i = 0; i < used; i++)
 	{
-		FeedElement *element = &feed_shared->elements[i];
-		int			pid = element->pid;
+		int			pid;
 		Oid			relids[FEED_PAIRS];
 		int64		v0s[FEED_PAIRS];
-		int			count = copy_pairs(element, relids, v0s);
+		int			count = copy_pairs(&feed_shared->elements[i], &pid, relids, v0s);
 
 		for (int k = 0; k < count; k++)
 		{

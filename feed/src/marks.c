@@ -5,8 +5,8 @@
  *	  Often a transaction ends between a statement's snapshot and its call of
  *	  watermark().  Then what this computes is not right for the snapshot, but
  *	  what an earlier call has computed often is, in whichever backend.  So
- *	  shared memory keeps some, by growing age: also a snapshot that is older
- *	  than half a minute finds one that is older than itself, and not by much.
+ *	  shared memory keeps some, at intervals that grow with their age: a snapshot
+ *	  that is half a minute old, too, finds one that is not much older.
  */
 #include "postgres.h"
 

@@ -23,7 +23,6 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 
 	/* What is running for marks is written before it is read. */
 	memset(shared, 0, FEED_RUNNING_OFFSET(0));
-	shared->layout = FEED_LAYOUT;
 	FEED_INIT_LWLOCK(&shared->lock);
 	for (int i = 0; i < FEED_SETS * FEED_WAYS; i++)
 	{
@@ -43,6 +42,9 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 		pg_atomic_init_u64(&database->due_us, 0);
 		ConditionVariableInit(&database->ended_cv);
 	}
+
+	/* Last: what is not complete must not be taken for ours. */
+	shared->layout = FEED_LAYOUT;
 }
 
 #ifndef FEED_HAVE_NAMED_SEGMENTS
@@ -105,7 +107,7 @@ attach(void)
 	shared = FEED_GET_NAMED_SEGMENT(SEGMENT_NAME, FEED_SHARED_SIZE,
 									init_segment, &found);
 	if (shared->layout != FEED_LAYOUT)
-		FEED_STATE_ERROR(errmsg("shared memory of fast_feed is that of another version of the library"),
+		FEED_STATE_ERROR(errmsg("shared memory was created by a different version of fast_feed"),
 						 errhint("Restart the server."));
 	feed_shared = shared;
 	FEED_NAME_LWLOCK(&feed_shared->lock);
@@ -115,19 +117,6 @@ attach(void)
 						 errdetail("Before PostgreSQL 17, shared memory can be requested only when the server starts."),
 						 errhint("Add fast_feed to \"shared_preload_libraries\" and restart the server."));
 #endif
-}
-
-/* An exit can come without the transaction's end, if another library fails. */
-static void
-leave(int code pg_attribute_unused(), Datum before_leaving)
-{
-	((void (*) (void)) DatumGetPointer(before_leaving)) ();
-	FEED_TEST_POINT("leaving");
-	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
-	feed_my_database->joined--;
-	LWLockRelease(&feed_shared->lock);
-	feed_my_element = NULL;
-	feed_my_database = NULL;
 }
 
 /* The entry of this database, which it has or had, or one that nobody uses. */
@@ -152,19 +141,15 @@ find_database(void)
 	return found;
 }
 
-/* Join, until this backend exits, which first calls before_leaving(). */
+/* Join those that use shared memory, before anything else is done there. */
 void
-feed_join(void (*before_leaving) (void))
+feed_join(void)
 {
 	uint32		number = FEED_MY_PROC_NUMBER;
 
-	if (feed_my_element != NULL)
-		return;
 	attach();
 	if (number >= (uint32) MaxBackends || !OidIsValid(MyDatabaseId))
 		elog(ERROR, "fast_feed requires a backend of a database");
-	before_shmem_exit(leave, PointerGetDatum(before_leaving));
-
 	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
 	feed_my_database = find_database();
 	feed_my_database->joined++;
@@ -174,4 +159,15 @@ feed_join(void (*before_leaving) (void))
 	feed_my_element = &feed_shared->elements[number];
 	feed_my_element->database = MyDatabaseId;
 	feed_my_element->pid = MyProcPid;
+}
+
+/* Leave, with nothing published. */
+void
+feed_leave(void)
+{
+	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
+	feed_my_database->joined--;
+	LWLockRelease(&feed_shared->lock);
+	feed_my_element = NULL;
+	feed_my_database = NULL;
 }

@@ -23,19 +23,19 @@ why_not_ascending(Relation relation)
 	FormData_pg_sequence form;
 
 	if (!HeapTupleIsValid(tuple))
-		return "It is not a sequence.";
+		return "The relation is not a sequence.";
 	form = *(Form_pg_sequence) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);
 	if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-		return "It is temporary.";
+		return "The sequence is temporary.";
 	if (relation->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
-		return "It is unlogged, and starts anew after a crash.";
+		return "The sequence is unlogged, and starts anew after a crash.";
 	if (form.seqincrement < 1)
-		return "It is descending.";
+		return "The sequence is descending.";
 	if (form.seqcycle)
-		return "It is CYCLE.";
+		return "The sequence is defined with CYCLE.";
 	if (form.seqcache != 1)
-		return "It is not CACHE 1: sessions use numbers later than they take them.";
+		return "Its CACHE is greater than 1, so sessions may use numbers long after reserving them.";
 	return form.seqmin < 1 ? "Its MINVALUE is less than 1." : NULL;
 }
 

@@ -30,10 +30,10 @@ static const char *
 why_in_vain(void)
 {
 	if (IsolationUsesXactSnapshot())
-		return "Its isolation level is not READ COMMITTED.";
+		return "The transaction's isolation level is not READ COMMITTED.";
 	if (feed_in_flight_has_published())
-		return "It has drawn numbers, and so holds back the watermark itself.";
-	return feed_watermark_is_given() ? "It has asked for a watermark." : NULL;
+		return "The transaction has drawn numbers, and so holds back the watermark itself.";
+	return feed_watermark_is_given() ? "The transaction has already called fast_feed.watermark()." : NULL;
 }
 
 /* When a timeout that begins now is over; its days are the calendar's. */
@@ -109,7 +109,7 @@ feed_wait(PG_FUNCTION_ARGS)
 	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("fast_feed.wait() would wait in vain in this transaction"),
+				 errmsg("fast_feed.wait() cannot be used in this transaction"),
 				 errdetail_internal("%s", why),
 				 errhint("Call it in a transaction of its own.")));
 	feed_in_flight_join();

@@ -84,7 +84,7 @@ find_or_compute(Oid sequence, Snapshot snapshot)
 	compute(&open, &mark, &running);
 	found = feed_marks_exchange(&open, &mark, running, snapshot);
 	if (found == 0 && IsolationUsesXactSnapshot())
-		FEED_STATE_ERROR(errmsg("no watermark of sequence \"%s\" is known that is older than this transaction's snapshot",
+		FEED_STATE_ERROR(errmsg("no watermark of sequence \"%s\" is old enough for this transaction's snapshot",
 								RelationGetRelationName(open.relation)),
 						 errhint("Call fast_feed.watermark() in the transaction's first statement, or use READ COMMITTED."));
 	feed_sequence_close(&open);
@@ -222,8 +222,7 @@ feed_watermark(PG_FUNCTION_ARGS)
 	/* A snapshot of a time of recovery lists no running transactions. */
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC ||
 		snapshot->takenDuringRecovery)
-		FEED_STATE_ERROR(errmsg("fast_feed.watermark() does not know what this transaction's snapshot shows"),
-						 errdetail("The snapshot is from before the end of recovery."),
+		FEED_STATE_ERROR(errmsg("fast_feed.watermark() cannot use a snapshot taken during recovery"),
 						 errhint("Begin another transaction."));
 	sequence = feed_column_followed(table, column,
 									get_func_namespace(fcinfo->flinfo->fn_oid),

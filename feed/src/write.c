@@ -48,7 +48,7 @@ draw(const FeedOpen *open, const FeedPublished *entry,
 	if (number <= entry->v0)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" has gone back during this transaction",
 								RelationGetRelationName(open->relation)),
-						 errhint("Repeat the transaction."));
+						 errhint("Retry the transaction."));
 	return number;
 }
 
@@ -109,21 +109,32 @@ feed_stamp(PG_FUNCTION_ARGS)
 }
 
 /*
- * The number that this session has drawn last from a sequence.  A writer may
- * have no privilege on it, and it is not told.
+ * The number that this session has drawn last from a sequence; 0 if none.  A
+ * writer may have no privilege on it, and it is not told.
  */
 static int64
 drawn_last(Oid sequence)
 {
+	MemoryContext caller = CurrentMemoryContext;
+	volatile int64 number = 0;
 	Oid			role;
 	int			context;
-	int64		number;
 
 	GetUserIdAndSecContext(&role, &context);
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
 						   context | SECURITY_LOCAL_USERID_CHANGE);
-	number = DatumGetInt64(DirectFunctionCall1(currval_oid,
-											   ObjectIdGetDatum(sequence)));
+	PG_TRY();
+	{
+		number = DatumGetInt64(DirectFunctionCall1(currval_oid,
+												   ObjectIdGetDatum(sequence)));
+	}
+	PG_CATCH();
+	{
+		/* None yet: the caller raises another error instead. */
+		MemoryContextSwitchTo(caller);
+		FlushErrorState();
+	}
+	PG_END_TRY();
 	SetUserIdAndSecContext(role, context);
 	return number;
 }
@@ -141,9 +152,9 @@ why_not(const FeedColumn *column, FeedOpen *open,
 	if (entry == NULL)
 		return column->relation != column->followed ?
 			"The row was not inserted through the table that is followed, or an UPDATE moves it to another partition." :
-			"The sequence was not published before the statement.";
+			"No fast_feed trigger for INSERT was fired, nor fast_feed.next() called, before the number was drawn.";
 	if (number <= entry->v0)
-		return "The number was drawn before the transaction published the sequence.";
+		return "The number was drawn before the transaction's first INSERT or fast_feed.next().";
 	feed_sequence_read(open, NULL, NULL);
 	if (number > open->last)
 		return "The sequence has not given this number.";
@@ -164,13 +175,13 @@ refuse(const FeedColumn *column, Relation relation, const char *why)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("readers could miss the new row of relation \"%s\"",
+			 errmsg("new row for relation \"%s\" could be missed by readers",
 					RelationGetRelationName(relation)),
 			 errdetail_internal("%s", why),
 			 column->relation != column->followed ?
 			 errhint("Insert through \"%s\", and leave column \"%s\" to its default.",
 					 get_rel_name(column->followed), name) :
-			 errhint("Leave column \"%s\" to its default, or draw its numbers by fast_feed.next().", name),
+			 errhint("Leave column \"%s\" to its default, or draw its numbers with fast_feed.next().", name),
 			 errtablecol(relation, column->attnum)));
 }
 

@@ -93,6 +93,15 @@ INSERT INTO tie (tenant) VALUES (1);
 \! psql -Xqc "INSERT INTO tie (tenant) VALUES (1)" contrib_regression
 INSERT INTO tie SELECT 2, max(id) FROM tie;
 ROLLBACK;
+-- The same in a session that has drawn none
+\c
+SET client_min_messages = warning;
+\set SHOW_CONTEXT never
+BEGIN;
+INSERT INTO tie (tenant) SELECT 1 WHERE false;
+\! psql -Xqc "INSERT INTO tie (tenant) VALUES (1)" contrib_regression
+INSERT INTO tie SELECT 2, max(id) FROM tie;
+ROLLBACK;
 BEGIN;
 SELECT fast_feed.next('tie_id_seq') AS first, fast_feed.next('tie_id_seq') AS second \gset
 INSERT INTO tie VALUES (1, :first);

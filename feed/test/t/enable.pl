@@ -43,7 +43,7 @@ $load->writer("outbox $_", $node, sub {
 }) foreach 1 .. 3;
 my $dba = connect_to($node, 'dba');
 pause(300);
-like(run_in($dba, "SELECT fast_feed.enable('$_', 'id')"), qr/public\.$_ is followed by "id"/,
+like(run_in($dba, "SELECT fast_feed.enable('$_', 'id')"), qr/public\.$_ is followed by column "id"/,
 	"$_ is enabled beside writers") foreach 'identity', 'serial';
 my $enabled = eval { run_in($dba, $_) foreach map { split /(?<=;)\n(?=\S)/ } @steps; 1 };
 is($@, '', 'a table without a number gets one beside writers');

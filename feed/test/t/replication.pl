@@ -28,7 +28,7 @@ my $late = $writer->query_safe($insert);
 $other->query_safe($insert);
 is($other->query_safe($watermark), $late, 'the replica role publishes');
 $writer->query_safe('COMMIT');
-refused($writer, "INSERT INTO t VALUES (1000, 'x')", '23514', 'readers could miss', 'the replica role is guarded');
+refused($writer, "INSERT INTO t VALUES (1000, 'x')", '23514', 'missed by readers', 'the replica role is guarded');
 
 # A standby, and a snapshot of its recovery that is kept over its promotion.
 $node->backup('backup');
@@ -60,7 +60,7 @@ is($other->query_safe($watermark), $late, '... whatever comes after it');
 $node->stop('immediate');
 
 $standby->promote;
-refused($on_standby, $watermark, '55000', 'snapshot shows.*before the end of recovery.*another transaction',
+refused($on_standby, $watermark, '55000', 'snapshot taken during recovery.*another transaction',
 	'a snapshot of recovery, after the promotion');
 $on_standby->query_safe('ROLLBACK');
 is($on_standby->query_safe($watermark), $late, 'on the promoted server it holds back');
@@ -82,7 +82,7 @@ my $connection = $node->connstr('postgres') =~ s/'/''/gr;
 $other->query_safe('CREATE PUBLICATION everything FOR TABLE t');
 $replica->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connection' PUBLICATION everything WITH (copy_data = false)");
 $other->query_safe($insert);
-wait_until('the guard speaks', sub { slurp_file($replica->logfile) =~ /readers could miss the new row of relation "t"/ });
+wait_until('the guard speaks', sub { slurp_file($replica->logfile) =~ /new row for relation "t" could be missed by readers/ });
 is($replica->safe_psql('postgres', 'SELECT count(*) FROM t'), 0, 'an apply worker is guarded');
 $replica->safe_psql('postgres', "SELECT fast_feed.enable('t', 'arrival', true)");
 $other->query_safe($insert) foreach 1 .. 10;

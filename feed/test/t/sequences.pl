@@ -67,7 +67,7 @@ foreach my $restart ('TRUNCATE t RESTART IDENTITY', 'DELETE FROM t; ALTER SEQUEN
 	}
 	else
 	{
-		refused($old, $read, '55000', 'no watermark of sequence "t_id_seq" is known',
+		refused($old, $read, '55000', 'no watermark of sequence "t_id_seq" is old enough',
 			"$restart: a snapshot from before is told");
 	}
 	$old->query_safe('ROLLBACK');
@@ -204,8 +204,8 @@ check_many('open');
 is($other->query_safe('SELECT count(DISTINCT sequence), count(*) FROM fast_feed.holders()'), 20, 'holders() has them');
 $writer->query_safe("PREPARE TRANSACTION 'many'");
 check_many('prepared');
-is($other->query_safe(q{SELECT count(*) FROM fast_feed.holders() WHERE gid = 'many' AND state = 'prepared'}), 20,
-	'holders() has them');
+is($other->query_safe(q{SELECT string_agg(DISTINCT gid, ' ') || ' ' || count(*) FROM fast_feed.holders()}), 'many 20',
+	'holders() has each once');
 $node->stop('immediate');
 $node->start;
 ($writer, $other, $reader) = map { RawSession->start($node) } 1 .. 3;

@@ -144,7 +144,7 @@ foreach my $isolation ('REPEATABLE READ', 'SERIALIZABLE')
 	foreach my $time ('first', 'second')
 	{
 		refused($reader, "SELECT fast_feed.watermark('fresh')", '55000',
-			'no watermark of sequence "fresh_id_seq" is known that is older.*first statement',
+			'no watermark of sequence "fresh_id_seq" is old enough.*first statement',
 			"$isolation: no watermark is old enough, the $time time");
 		$reader->query_safe('ROLLBACK TO a');
 	}
@@ -168,7 +168,7 @@ $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $reader->query_safe("SELECT fast_feed.watermark('one')");
 $writer->query_safe('COMMIT');
 $other->query_safe("SELECT fast_feed.enable('two', 'id', sequence => 'shared')");
-refused($reader, "SELECT id FROM two WHERE id < fast_feed.watermark('two')", '55000', 'was not followed yet when this snapshot',
+refused($reader, "SELECT id FROM two WHERE id < fast_feed.watermark('two')", '55000', 'was not yet followed when this snapshot',
 	'a table that was enabled after the snapshot');
 $reader->query_safe('ROLLBACK');
 is($reader->query_safe("SELECT id FROM two WHERE id < fast_feed.watermark('two')"), $uncovered, '... and the row is read by the next');
