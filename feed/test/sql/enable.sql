@@ -40,6 +40,8 @@ INSERT INTO numbered VALUES (7);
 SELECT fast_feed.enable('numbered', 'id');
 SELECT setval('ahead', 7);
 SELECT fast_feed.enable('numbered', 'id');
+ALTER SEQUENCE ahead RESTART WITH 8;
+SELECT fast_feed.enable('numbered', 'id');
 CREATE SEQUENCE second OWNED BY numbered.id;
 SELECT fast_feed.watermark('numbered');
 SELECT fast_feed.enable('numbered', 'id');
