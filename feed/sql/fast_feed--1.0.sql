@@ -99,6 +99,7 @@ DECLARE
   arguments text := concat_ws(', ', quote_literal(column_name), quote_literal(sequence));
   trigger name;
   last bigint;
+  least bigint;
   greatest bigint;
 BEGIN
   SELECT * INTO class FROM pg_class WHERE oid = relation;
@@ -134,7 +135,11 @@ BEGIN
   PERFORM fast_feed.watermark(relation, column_name);
   sequence := coalesce(sequence, pg_get_serial_sequence(relation::text, column_name)::regclass);
   EXECUTE format('SELECT last_value - (NOT is_called)::int FROM %s', sequence) INTO last;
-  EXECUTE format('SELECT max(%I) FROM %s', column_name, relation) INTO greatest;
+  EXECUTE format('SELECT min(%1$I), max(%1$I) FROM %2$s', column_name, relation) INTO least, greatest;
+  IF least < 1 THEN
+    RAISE EXCEPTION 'relation % contains numbers below 1', relation
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Readers that begin at 0 would miss them.';
+  END IF;
   IF greatest > last THEN
     RAISE EXCEPTION 'relation % contains numbers that its sequence has not given', relation
       USING ERRCODE = 'object_not_in_prerequisite_state',

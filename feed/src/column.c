@@ -146,6 +146,7 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 	List	   *sequence;
 	AttrNumber	attnum;
 	Relation	followed;
+	HeapTuple	tuple;
 
 	if (count != 1 && count != 2)
 		ereport(ERROR,
@@ -200,6 +201,11 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 		(trigger->tgisclone || column->relation == column->followed);
 	column->unique = count == 1 && has_unique_index(followed, attnum);
 	table_close(followed, AccessShareLock);
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(column->sequence));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", column->sequence);
+	column->sequence_owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
 	column->created = creation_of(trigger->tgoid);
 }
 
@@ -234,18 +240,23 @@ column_of(Relation relation, const Trigger *trigger)
  * Raise an error unless a column's sequence may be used.  One that belongs to
  * the column may be, whoever inserts or reads, as an identity draws from it.
  * From another one the table's owner must be allowed to draw, or anyone could
- * hold it back, or learn its numbers, by a table of his own.
+ * hold it back, or learn its numbers, by a table of his own; as superusers may
+ * draw from all, theirs only from what they own, or who may create a trigger on
+ * a table of theirs could do so, too.
  */
 void
 feed_column_require_privilege(const FeedColumn *column)
 {
-	if (!column->owned && pg_class_aclcheck(column->sequence, column->owner,
-											ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+	if (!column->owned &&
+		!(superuser_arg(column->owner) ?
+		  column->sequence_owner == column->owner :
+		  pg_class_aclcheck(column->sequence, column->owner,
+							ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for sequence %s",
 						get_rel_name(column->sequence)),
-				 errdetail("The owner of table \"%s\" must have USAGE on it.",
+				 errdetail("The owner of table \"%s\" must have USAGE on it or, if a superuser, own it.",
 						   get_rel_name(column->relation))));
 }
 

@@ -105,6 +105,7 @@ typedef struct FeedColumn
 	Oid			followed;		/* the table that was enabled */
 	Oid			owner;			/* of that */
 	Oid			sequence;
+	Oid			sequence_owner;
 	Oid			type;			/* int8 or int4 */
 	AttrNumber	attnum;			/* in "relation" */
 	TransactionId created;		/* the trigger was, by this one */

@@ -64,8 +64,16 @@ SELECT sequence, last FROM fast_feed.in_flight();
 ALTER TABLE app.t DISABLE TRIGGER ALL;
 CREATE TRIGGER follow BEFORE INSERT ON app.t EXECUTE FUNCTION fast_feed.follow('id');
 
--- Nor by a trigger on a partition that is his.
+-- Nor by a trigger on a superuser's table.
 RESET ROLE;
+CREATE TABLE public_table (n bigint);
+GRANT INSERT, SELECT, TRIGGER ON public_table TO feed_nobody;
+SET ROLE feed_nobody;
+CREATE TRIGGER stamp BEFORE INSERT ON public_table FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp('n', 'app.t_id_seq');
+INSERT INTO public_table VALUES (0);
+RESET ROLE;
+DROP TABLE public_table;
+-- Nor by a trigger on a partition that is his.
 CREATE TABLE app.p (id bigserial, day int) PARTITION BY LIST (day);
 CREATE TABLE mine.p PARTITION OF app.p FOR VALUES IN (1);
 SELECT fast_feed.enable('app.p', 'id');
