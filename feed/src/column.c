@@ -154,6 +154,7 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 				 errmsg("trigger \"%s\" has the wrong number of arguments",
 						trigger->tgname),
 				 errdetail("They are the name of a column and, unless the column owns it, of a sequence.")));
+	FEED_TEST_POINT("finding_out");
 	column->attnum = get_attnum(column->relation, arguments[0]);
 	if (column->attnum <= 0)
 		ereport(ERROR,

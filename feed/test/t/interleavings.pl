@@ -158,6 +158,26 @@ foreach my $point ('locked', 'clearing', 'cleared')
 	check_all("PREPARE TRANSACTION at $point");
 }
 
+# A table changes while a session finds out about its triggers, for the first time and again.
+foreach my $change ('ALTER TABLE t SET (fillfactor = 90)', 'CREATE TRIGGER noise AFTER UPDATE ON t EXECUTE FUNCTION noise()')
+{
+	my $session = RawSession->start($node);
+	$dba->query_safe("CREATE OR REPLACE FUNCTION noise() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
+	hold_at($session, 'finding_out', sub { $session->send("SELECT fast_feed.watermark('t', 'id') > 0") });
+	$dba->query_safe($change);
+	let_go('finding_out');
+	is($session->receive, 't', "$change, while a session finds out");
+	is($session->query_safe("SELECT fast_feed.watermark('t') > 0"), 't', '... and again');
+	$session->quit;
+}
+my @sessions = map { RawSession->start($node) } 1 .. 4;
+$sessions[0]->send(q{DO $$ BEGIN FOR i IN 1 .. 500 LOOP
+	EXECUTE format('ALTER TABLE t SET (fillfactor = %s)', 50 + i % 50); COMMIT; END LOOP; END $$});
+$_->send(q{DO $$ BEGIN FOR i IN 1 .. 3000 LOOP PERFORM fast_feed.watermark('t', 'id'); COMMIT; END LOOP; END $$})
+  foreach @sessions[ 1 .. 3 ];
+$_->receive foreach @sessions;
+is(join('', map { $_->{error} } @sessions), '', 'a table that changes all the time');
+
 # A session that ends in a transaction.
 my $leaving = RawSession->start($node);
 $leaving->query_safe('BEGIN');
