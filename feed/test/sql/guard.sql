@@ -154,6 +154,7 @@ SELECT count(*) FROM pg_trigger WHERE tgrelid::regclass::text LIKE 'part%' AND N
 
 -- A partition whose trigger is disabled, or not ALWAYS, as after pg_restore --disable-triggers
 SELECT fast_feed.enable('part', 'id');
+SELECT fast_feed.watermark('part') > 0;
 ALTER TABLE part_1 DISABLE TRIGGER ALL;
 SELECT fast_feed.watermark('part');
 ALTER TABLE part_1 ENABLE TRIGGER ALL;
