@@ -276,6 +276,14 @@ SELECT count(*) FROM (
      ORDER BY random() LIMIT 1) AS victim OFFSET 0) AS done}) if $turn % 4 == 0;
 	pause(50);
 }
+
+# They can wait for rows of prepared transactions, which nobody else ends any more.
+append_to_file($load->file('enough'), '');
+until (run_in($dba, q{SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'writer %'}) == 0)
+{
+	finish_prepared($dba);
+	pause(50);
+}
 $load->end_writers;
 finish_prepared($dba) while run_in($dba, 'SELECT count(*) FROM pg_prepared_xacts') > 0;
 $load->commit_late($node, $ways{values},
