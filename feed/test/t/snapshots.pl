@@ -99,12 +99,20 @@ foreach my $call ("fast_feed.watermark('t')", 'bound()',
 	cmp_ok($reader->query_safe($watermark), '>', $id, '... that of the next statement is');
 }
 
-# One value per statement, wherever it stands, and whoever ends between two partitions.
+# One value per statement, wherever it stands, and whoever ends between two partitions: also one
+# that has only published, whose end no snapshot shows, and after which another reader is given
+# more for the same snapshot.
+my $published = RawSession->start($node);
 foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
+	$published->query_safe('BEGIN');
+	$published->query_safe('INSERT INTO t (way) SELECT NULL WHERE false');
+	$other->query_safe($insert);
 	$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
 	begin_waiting(q{SELECT count(DISTINCT upto) FROM (SELECT unnest(ARRAY[fast_feed.watermark('t'), bound(),
 		nested(), fast_feed.watermark('t', 'id')]) AS upto FROM halves WHERE pause(half)) AS s});
+	$published->query_safe('COMMIT');
+	$other->query_safe($watermark);
 	$other->query_safe($insert);
 	is(end_waiting(), 1, "$isolation: one value, though a transaction has ended meanwhile");
 	$reader->query_safe('COMMIT');
