@@ -122,7 +122,7 @@ foreach my $point ('before_publishing', 'published')
 hold_at($held, 'publishing', sub { $held->send($insert) });
 my $second = RawSession->start($node);
 $second->send($insert);
-wait_for($node, "SELECT wait_event = 'BufferContent' FROM pg_stat_activity WHERE pid = $second->{pid}");
+wait_for($node, "SELECT wait_event LIKE 'Buffer%' FROM pg_stat_activity WHERE pid = $second->{pid}");
 let_go('publishing');
 $_->receive foreach $held, $second;
 check_all('writer at publishing');
