@@ -199,6 +199,8 @@ $writer->query_safe('SAVEPOINT a');
 $writer->query_safe("INSERT INTO $_ (way) VALUES ('late')") foreach @tables;
 $writer->query_safe('ROLLBACK TO a');
 $writer->query_safe("INSERT INTO $_ (way) VALUES ('late')") foreach @tables;
+# In a savepoint that is released, which has a transaction ID of its own.
+$writer->query_safe($_) foreach 'SAVEPOINT b', "UPDATE many_1 SET way = 'later'", 'RELEASE b';
 $other->query_safe("INSERT INTO $_ (way) VALUES ('early')") foreach @tables;
 check_many('open');
 is($other->query_safe('SELECT count(DISTINCT sequence), count(*) FROM fast_feed.holders()'), 20, 'holders() has them');
