@@ -146,6 +146,12 @@ SELECT fast_feed.watermark('by_hand', 'id');
 SELECT fast_feed.watermark('by_hand');
 DROP TRIGGER t ON by_hand;
 
+-- One that does not see every change
+CREATE TRIGGER t BEFORE INSERT ON by_hand FOR EACH ROW EXECUTE FUNCTION fast_feed.guard('id');
+ALTER TABLE by_hand ENABLE ALWAYS TRIGGER t;
+SELECT fast_feed.watermark('by_hand');
+DROP TRIGGER t ON by_hand;
+
 -- Disabled, or enabled without ALWAYS: there is no watermark until enable() is called again.
 SELECT fast_feed.enable('by_hand', 'id');
 ALTER TABLE by_hand DISABLE TRIGGER ALL;
