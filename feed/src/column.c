@@ -229,7 +229,6 @@ column_of(Relation relation, const Trigger *trigger)
 		.relation = RelationGetRelid(relation)};
 		uint64		before = changes;
 
-		column->valid = false;
 		find_out(&fresh, relation, trigger);
 		fresh.valid = changes == before;
 		*column = fresh;
@@ -331,12 +330,13 @@ find_covered(Relation relation, const char *name, Oid namespace)
 static void
 require_tree(Relation relation, FeedColumn *column, Oid namespace)
 {
-	const char *name = get_attname(column->relation, column->attnum, false);
+	const char *name;
 	uint64		before = changes;
 	ListCell   *cell;
 
 	if (!relation->rd_rel->relhassubclass || column->tree_changes == changes)
 		return;
+	name = get_attname(column->relation, column->attnum, false);
 	foreach(cell, find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{
 		Relation	child = table_open(lfirst_oid(cell), NoLock);

@@ -141,9 +141,9 @@ drawn_last(Oid sequence)
 
 /*
  * Why readers could miss a row with this number, or read it twice; NULL if they
- * cannot.  A number counts if this transaction has drawn it since it published
- * the sequence.  Without a unique index it must also be another one than that of
- * any row: the one that was drawn last, and above those before.
+ * cannot.  A number counts if it was drawn since this transaction published the
+ * sequence.  Without a unique index it must also be another one than that of any
+ * row: the one that this session drew last, and above those before.
  */
 static const char *
 why_not(const FeedColumn *column, FeedOpen *open,
