@@ -70,8 +70,10 @@ extern void feed_sequence_close(FeedOpen *open);
 /* marks.c: bounds that were computed lately, with their snapshots. */
 extern int64 feed_marks_highest(const FeedSequence *sequence);
 extern void feed_marks_add_lock(Oid relid);
-extern bool feed_marks_have_locks(const FeedSequence *sequence, uint64 *count);
-extern void feed_marks_forget_locks(const FeedSequence *sequence, uint64 count);
+extern bool feed_marks_know_locks(const FeedSequence *sequence, uint64 *count,
+								  int64 *least);
+extern void feed_marks_keep_locks(const FeedSequence *sequence, uint64 count,
+								  int64 least);
 extern int64 feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
 								 const TransactionId *running,
 								 Snapshot snapshot);

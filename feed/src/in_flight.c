@@ -37,20 +37,28 @@ static bool preparing = false;	/* has keep_for_prepared() been called? */
  */
 #define V0_OF(tag) ((int64) (tag).locktag_field3 << 16 | (tag).locktag_field4)
 
+static LOCKTAG
+tag_of(Oid relid, int64 v0)
+{
+	uint64		coded = (uint64) v0 >> 48 == 0 ? (uint64) v0 : 0;
+
+	return (LOCKTAG) {
+		.locktag_field1 = MyDatabaseId,
+		.locktag_field2 = relid,
+		.locktag_field3 = (uint32) (coded >> 16),
+		.locktag_field4 = (uint16) coded,
+		.locktag_type = LOCKTAG_USERLOCK,
+		.locktag_lockmethodid = USER_LOCKMETHOD
+	};
+}
+
 /* Take the lock that stands for a published pair, until the transaction ends. */
 static void
 lock_pair(Oid relid, int64 v0)
 {
 	ResourceOwner owner = CurrentResourceOwner;
-	uint64		coded = (uint64) v0 >> 48 == 0 ? (uint64) v0 : 0;
-	LOCKTAG		tag;
+	LOCKTAG		tag = tag_of(relid, v0);
 
-	tag.locktag_field1 = MyDatabaseId;
-	tag.locktag_field2 = relid;
-	tag.locktag_field3 = (uint32) (coded >> 16);
-	tag.locktag_field4 = (uint16) coded;
-	tag.locktag_type = LOCKTAG_USERLOCK;
-	tag.locktag_lockmethodid = USER_LOCKMETHOD;
 	CurrentResourceOwner = TopTransactionResourceOwner; /* not a savepoint's */
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	CurrentResourceOwner = owner;
@@ -58,6 +66,17 @@ lock_pair(Oid relid, int64 v0)
 
 	/* After the lock is taken: who finds no pair any more looks for it. */
 	feed_marks_add_lock(relid);
+}
+
+/* Does another transaction hold that lock?  A prepared one counts. */
+static bool
+is_locked(Oid relid, int64 v0)
+{
+	LOCKTAG		tag = tag_of(relid, v0);
+	int			count;
+
+	pfree(GetLockConflicts(&tag, ExclusiveLock, &count));
+	return count > 0;
 }
 
 /* Keep what the transaction, which is about to be prepared, has published. */
@@ -249,32 +268,35 @@ feed_in_flight_publish(FeedOpen *open)
 	return entry;
 }
 
-/* feed_in_flight_least() among prepared transactions, and other locks. */
+/*
+ * feed_in_flight_least() among prepared transactions, and other locks.  To copy
+ * all locks of the server takes long.  While none was added, the least is still
+ * the one that was found the last time, if it is still there.
+ */
 static int64
 least_of_locks(const FeedSequence *sequence, int64 least)
 {
-	bool		found = false;
 	uint64		count = 0;
+	int64		found = PG_INT64_MAX;
 	LockData   *locks;
 
-	if (!feed_marks_have_locks(sequence, &count))
-		return least;
+	if (feed_marks_know_locks(sequence, &count, &found) &&
+		(found == PG_INT64_MAX || is_locked(sequence->relid, found)))
+		return Min(least, found);
 	locks = GetLockStatusData();
 	FEED_TEST_POINT("locks_read");
+	found = PG_INT64_MAX;
 	for (int i = 0; i < locks->nelements; i++)
 	{
 		LOCKTAG		tag = locks->locks[i].locktag;
 
-		if (tag.locktag_type != LOCKTAG_USERLOCK ||
-			tag.locktag_field1 != MyDatabaseId ||
-			tag.locktag_field2 != sequence->relid)
-			continue;
-		found = true;
-		least = Min(least, V0_OF(tag));
+		if (tag.locktag_type == LOCKTAG_USERLOCK &&
+			tag.locktag_field1 == MyDatabaseId &&
+			tag.locktag_field2 == sequence->relid)
+			found = Min(found, V0_OF(tag));
 	}
-	if (!found)
-		feed_marks_forget_locks(sequence, count);
-	return least;
+	feed_marks_keep_locks(sequence, count, found);
+	return Min(least, found);
 }
 
 /*

@@ -115,9 +115,9 @@ take_place(const FeedOpen *open)
 
 	/*
 	 * There may be locks of before, so they have to be looked for once.  No
-	 * place has had these numbers, which somebody may be about to write.
+	 * place has had this number, with which somebody may be about to keep some.
 	 */
-	pg_atomic_write_u64(&taken->locks_gone, 0);
+	taken->locks_read = 0;
 	pg_atomic_write_u64(&taken->locks, ++feed_shared->places_taken << 32);
 	return taken;
 }
@@ -257,33 +257,40 @@ feed_marks_add_lock(Oid relid)
 	LWLockRelease(&feed_shared->lock);
 }
 
-/* May there be locks of a sequence?  *count is how many were taken. */
+/*
+ * Is it known which locks of a sequence there are?  *count becomes how many were
+ * taken, and *least the least v0 of those that were found.
+ */
 bool
-feed_marks_have_locks(const FeedSequence *sequence, uint64 *count)
+feed_marks_know_locks(const FeedSequence *sequence, uint64 *count, int64 *least)
 {
 	FeedPlace  *place;
-	bool		result = true;
+	bool		result = false;
 
 	LWLockAcquire(&feed_shared->lock, LW_SHARED);
 	place = find_place(sequence);
 	if (place != NULL)
 	{
 		*count = pg_atomic_read_u64(&place->locks);
-		result = *count != pg_atomic_read_u64(&place->locks_gone);
+		*least = place->least_lock;
+		result = *count == place->locks_read;
 	}
 	LWLockRelease(&feed_shared->lock);
 	return result;
 }
 
-/* There is none, of so many that were taken. */
+/* Of so many locks that were taken this is the least; PG_INT64_MAX if none. */
 void
-feed_marks_forget_locks(const FeedSequence *sequence, uint64 count)
+feed_marks_keep_locks(const FeedSequence *sequence, uint64 count, int64 least)
 {
 	FeedPlace  *place;
 
-	LWLockAcquire(&feed_shared->lock, LW_SHARED);
+	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
 	place = find_place(sequence);
 	if (place != NULL)
-		pg_atomic_write_u64(&place->locks_gone, count);
+	{
+		place->locks_read = count;
+		place->least_lock = least;
+	}
 	LWLockRelease(&feed_shared->lock);
 }

@@ -25,10 +25,7 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 	memset(shared, 0, FEED_RUNNING_OFFSET(0));
 	FEED_INIT_LWLOCK(&shared->lock);
 	for (int i = 0; i < FEED_SETS * FEED_WAYS; i++)
-	{
 		pg_atomic_init_u64(&shared->places[i].locks, 0);
-		pg_atomic_init_u64(&shared->places[i].locks_gone, 0);
-	}
 	for (int i = 0; i < MaxBackends; i++)
 	{
 		FeedDatabase *database = FEED_DATABASE(shared, i);

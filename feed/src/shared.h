@@ -81,7 +81,8 @@ typedef struct FeedPlace
 	Oid			owner;			/* of the sequence */
 	int			count;
 	pg_atomic_uint64 locks;		/* a count of those taken of the sequence, */
-	pg_atomic_uint64 locks_gone;	/* and its value when none was left */
+	uint64		locks_read;		/* its value when they were last looked for, */
+	int64		least_lock;		/* and the least v0 of one then */
 	uint64		asked_us;		/* when it was asked for last; 0: is free */
 	uint8		order[FEED_MARKS];	/* indexes of marks, the latest first */
 	FeedMark	marks[FEED_MARKS];
