@@ -101,7 +101,12 @@ DECLARE
   last bigint;
   least bigint;
   greatest bigint;
+  number bigint;
+  notes text := CASE WHEN updates THEN ', anew with each UPDATE' ELSE '' END;
 BEGIN
+  IF relation IS NULL OR column_name IS NULL THEN
+    RAISE EXCEPTION 'relation and column_name must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
   SELECT * INTO class FROM pg_class WHERE oid = relation;
   IF class.relkind NOT IN ('r', 'p') OR class.relispartition THEN
     RAISE EXCEPTION 'relation % cannot be followed', relation
@@ -117,10 +122,6 @@ BEGIN
     RAISE EXCEPTION 'column "%" of relation % does not exist', column_name, relation
       USING ERRCODE = 'undefined_column',
             HINT = 'To add a number while others write, see "A table without a number" in the guide of fast_feed.';
-  ELSIF NOT attribute.attnotnull AND NOT updates THEN
-    RAISE EXCEPTION 'column "%" of relation % can be null', column_name, relation
-      USING ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = 'Readers would miss rows without a number.', HINT = 'Use ALTER TABLE ... SET NOT NULL.';
   END IF;
   PERFORM fast_feed.disable(relation);
   FOREACH trigger IN ARRAY triggers LOOP
@@ -146,9 +147,36 @@ BEGIN
             DETAIL = format('The greatest is %s, and the last number of %s is %s.', greatest, sequence, last),
             HINT = format('Use SELECT setval(%L, %s).', sequence, greatest);
   END IF;
-  RETURN format('%s is followed by column "%s", with numbers from %s%s', relation, column_name, sequence,
-    CASE WHEN NOT EXISTS (SELECT FROM pg_index WHERE indrelid = relation AND indkey[0] = attribute.attnum)
-         THEN '; readers need an index that begins with it' ELSE '' END);
+  IF NOT EXISTS (SELECT FROM pg_index WHERE indrelid = relation AND indkey[0] = attribute.attnum
+                    AND indisunique AND indnkeyatts = 1 AND indisvalid AND indpred IS NULL) THEN
+    EXECUTE format('SELECT %1$I FROM %2$s WHERE %1$I IS NOT NULL GROUP BY 1 HAVING count(*) > 1 LIMIT 1', column_name, relation)
+       INTO number;
+    IF number IS NOT NULL THEN
+      RAISE EXCEPTION 'relation % contains number % more than once', relation, number
+        USING ERRCODE = 'object_not_in_prerequisite_state',
+              DETAIL = 'A LIMIT could fall between such rows, and readers miss one.';
+    END IF;
+  END IF;
+
+  IF NOT EXISTS (SELECT FROM pg_index WHERE indrelid = relation AND indkey[0] = attribute.attnum) THEN
+    notes := notes || '; readers need an index that begins with it';
+  END IF;
+  IF updates THEN
+    EXECUTE format('SELECT 1 FROM %2$s WHERE %1$I IS NULL LIMIT 1', column_name, relation) INTO number;
+    IF number IS NOT NULL THEN
+      notes := notes || '; rows without a number are read when they have changed';
+    END IF;
+  ELSIF NOT attribute.attnotnull THEN
+    RAISE EXCEPTION 'column "%" of relation % can be null', column_name, relation
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Readers would miss rows without a number.', HINT = 'Use ALTER TABLE ... SET NOT NULL.';
+  ELSIF attribute.attidentity = '' AND NOT EXISTS (
+          SELECT FROM pg_depend AS d JOIN pg_attrdef AS a ON a.oid = d.objid
+           WHERE d.classid = 'pg_attrdef'::regclass AND a.adrelid = relation AND a.adnum = attribute.attnum
+             AND d.refclassid = 'pg_class'::regclass AND d.refobjid = sequence) THEN
+    notes := notes || '; its default does not draw from that, so rows need numbers from fast_feed.next()';
+  END IF;
+  RETURN format('%s is followed by column "%s", with numbers from %s%s', relation, column_name, sequence, notes);
 END $$;
 
 COMMENT ON FUNCTION fast_feed.enable(regclass, name, boolean, regclass) IS

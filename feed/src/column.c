@@ -167,7 +167,8 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of relation \"%s\" is not of type bigint or integer",
-						arguments[0], RelationGetRelationName(relation))));
+						arguments[0], RelationGetRelationName(relation)),
+				 errhint("To add such a column while others write, see \"A table without a number\" in the guide of fast_feed.")));
 
 	/* A partition's columns own nothing. */
 	if (relation->rd_rel->relispartition)
@@ -286,12 +287,14 @@ feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
  * The column of a trigger that sees to every row of a table, whoever writes it:
  * the one of this name or, with NULL, any; NULL if there is none.  In the schema
  * of these functions, those that are fired so are guard() and stamp().  Raises
- * an error if there are several.
+ * an error if there are several, or if other triggers, which are in the order of
+ * their names, come later.
  */
 static FeedColumn *
 find_covered(Relation relation, const char *name, Oid namespace)
 {
 	FeedColumn *found = NULL;
+	const char *later = NULL;
 
 	/* A copy, as an invalidation meanwhile would free the relation's. */
 	const TriggerDesc *triggers = CopyTriggerDesc(relation->trigdesc);
@@ -301,13 +304,21 @@ find_covered(Relation relation, const char *name, Oid namespace)
 		const Trigger *trigger = &triggers->triggers[i];
 		FeedColumn *column;
 
-		if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
-			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
+		if (trigger->tgenabled == TRIGGER_DISABLED ||
 			!TRIGGER_FOR_ROW(trigger->tgtype) ||
 			!TRIGGER_FOR_BEFORE(trigger->tgtype) ||
+			!(TRIGGER_FOR_INSERT(trigger->tgtype) ||
+			  TRIGGER_FOR_UPDATE(trigger->tgtype)))
+			continue;
+		if (get_func_namespace(trigger->tgfoid) != namespace)
+		{
+			later = trigger->tgname;
+			continue;
+		}
+		if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
+			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
 			!TRIGGER_FOR_INSERT(trigger->tgtype) ||
 			!TRIGGER_FOR_UPDATE(trigger->tgtype) ||
-			get_func_namespace(trigger->tgfoid) != namespace ||
 			(name != NULL && (trigger->tgnargs == 0 ||
 							  strcmp(name, trigger->tgargs[0]) != 0)))
 			continue;
@@ -319,7 +330,13 @@ find_covered(Relation relation, const char *name, Oid namespace)
 							RelationGetRelationName(relation)),
 					 errhint("Name the column as the second argument.")));
 		found = column;
+		later = NULL;
 	}
+	if (found != NULL && later != NULL)
+		FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
+								RelationGetRelationName(relation)),
+						 errdetail("Its trigger \"%s\" fires after that of fast_feed, and could change the number.", later),
+						 errhint("Rename it, so that it fires before."));
 	return found;
 }
 
@@ -353,7 +370,8 @@ require_tree(Relation relation, FeedColumn *column, Oid namespace)
 									   "Readers would miss rows of \"%s\", which is a foreign table." :
 									   "Readers would miss rows of partition \"%s\", whose trigger is not enabled ALWAYS.",
 									   RelationGetRelationName(child)),
-							 errhint("If that is a partition of this server, call fast_feed.enable() again."));
+							 child->rd_rel->relispartition && child->rd_rel->relkind != RELKIND_FOREIGN_TABLE ?
+							 errhint("Call fast_feed.enable() again.") : 0);
 		table_close(child, NoLock);
 	}
 	column->tree_changes = before;
@@ -385,9 +403,14 @@ feed_column_followed(Oid table, const char *name, Oid namespace,
 		aclcheck_error(result, get_relkind_objtype(relation->rd_rel->relkind),
 					   RelationGetRelationName(relation));
 	if (found == NULL)
-		FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
-								RelationGetRelationName(relation)),
-						 errhint("Its owner can call fast_feed.enable(), again if its triggers were disabled or enabled without ALWAYS."));
+		FEED_STATE_ERROR(name == NULL ?
+						 errmsg("relation \"%s\" is not followed",
+								RelationGetRelationName(relation)) :
+						 errmsg("relation \"%s\" is not followed by column \"%s\"",
+								RelationGetRelationName(relation), name),
+						 relation->rd_rel->relkind == RELKIND_VIEW ?
+						 errhint("Name the table from which the view selects.") :
+						 errhint("Its owner has to call fast_feed.enable(), again if triggers were disabled since."));
 	feed_column_require_privilege(found);
 	require_tree(relation, found, namespace);
 	if (TransactionIdPrecedes(found->created, snapshot->xmin))

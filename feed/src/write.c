@@ -157,7 +157,8 @@ why_not(const FeedColumn *column, FeedOpen *open,
 		return "The number was drawn before the transaction's first INSERT or fast_feed.next().";
 	feed_sequence_read(open, NULL, NULL);
 	if (number > open->last)
-		return "The sequence has not given this number.";
+		return psprintf("Sequence \"%s\" has not given this number.",
+						RelationGetRelationName(open->relation));
 	if (column->unique)
 		return NULL;
 	if (number <= entry->passed)
@@ -169,7 +170,8 @@ why_not(const FeedColumn *column, FeedOpen *open,
 
 /* Raise the error for a row that readers could miss. */
 static void
-refuse(const FeedColumn *column, Relation relation, const char *why)
+refuse(const FeedColumn *column, Relation relation, bool is_update,
+	   const char *why)
 {
 	const char *name = get_attname(column->relation, column->attnum, false);
 
@@ -178,6 +180,8 @@ refuse(const FeedColumn *column, Relation relation, const char *why)
 			 errmsg("new row for relation \"%s\" could be missed by readers",
 					RelationGetRelationName(relation)),
 			 errdetail_internal("%s", why),
+			 is_update ?
+			 errhint("Leave column \"%s\" as it is, or let fast_feed.enable() number updates.", name) :
 			 column->relation != column->followed ?
 			 errhint("Insert through \"%s\", and leave column \"%s\" to its default.",
 					 get_rel_name(column->followed), name) :
@@ -232,6 +236,6 @@ feed_guard(PG_FUNCTION_ARGS)
 			entry->passed = Max(entry->passed, number);
 	}
 	if (why != NULL)
-		refuse(column, relation, why);
+		refuse(column, relation, TRIGGER_FIRED_BY_UPDATE(trigger->tg_event), why);
 	return PointerGetDatum(row);
 }

@@ -34,6 +34,8 @@ CREATE TABLE numbered (id bigint PRIMARY KEY, small smallserial, maybe bigint);
 SELECT fast_feed.enable('numbered', 'id');
 SELECT fast_feed.enable('numbered', 'small');
 SELECT fast_feed.enable('numbered', 'maybe');
+CREATE SEQUENCE numbers OWNED BY numbered.maybe;
+SELECT fast_feed.enable('numbered', 'maybe');
 CREATE SEQUENCE ahead;
 ALTER SEQUENCE ahead OWNED BY numbered.id;
 INSERT INTO numbered VALUES (7), (0);
@@ -53,6 +55,37 @@ SELECT fast_feed.watermark('numbered');
 INSERT INTO numbered VALUES (nextval('ahead'));
 INSERT INTO numbered VALUES (fast_feed.next('ahead'));
 SELECT id FROM numbered WHERE id < fast_feed.watermark('numbered') ORDER BY id;
+
+-- Rows of before: with the same number, or without one
+CREATE TABLE twice (id bigserial, day int);
+INSERT INTO twice VALUES (1, 1), (2, 1), (2, 2);
+SELECT setval('twice_id_seq', 2);
+SELECT fast_feed.enable('twice', 'id');
+CREATE UNIQUE INDEX ON twice (id, day);
+SELECT fast_feed.enable('twice', 'id');
+CREATE UNIQUE INDEX ON twice (id) WHERE day = 1;
+SELECT fast_feed.enable('twice', 'id');
+DELETE FROM twice WHERE day = 2;
+SELECT fast_feed.enable('twice', 'id');
+ALTER TABLE twice ADD COLUMN change bigint;
+SELECT fast_feed.enable('twice', 'change', true, 'twice_id_seq');
+UPDATE twice SET day = 3 WHERE id = 2;
+SELECT * FROM twice WHERE change < fast_feed.watermark('twice');
+SELECT fast_feed.enable(NULL, 'id');
+SELECT fast_feed.enable('twice', NULL);
+-- A default that is another sequence's, or none
+CREATE TABLE other_default (id bigserial PRIMARY KEY);
+ALTER TABLE other_default ALTER id SET DEFAULT nextval('twice_id_seq');
+SELECT fast_feed.enable('other_default', 'id');
+SELECT fast_feed.enable('other_default', 'id', sequence => 'twice_id_seq');
+ALTER TABLE other_default ALTER id SET DEFAULT 7;
+SELECT fast_feed.enable('other_default', 'id');
+INSERT INTO other_default DEFAULT VALUES;
+ALTER TABLE other_default ALTER id SET DEFAULT fast_feed.next('other_default_id_seq');
+SELECT fast_feed.enable('other_default', 'id');
+INSERT INTO other_default DEFAULT VALUES;
+DROP TABLE other_default;
+SELECT fast_feed.watermark('outbox_view');
 
 -- Sequences whose numbers do not ascend, or not for ever; also if they are altered later
 CREATE OR REPLACE FUNCTION try(VARIADIC commands text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$

@@ -64,6 +64,22 @@ CREATE TRIGGER change BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION
 INSERT INTO t (body) VALUES ('changed by a trigger');
 UPDATE t SET body = 'changed by a trigger' WHERE id = 2;
 DROP TRIGGER change ON t;
+-- One that fires later has the last word: there is no watermark while it can.
+CREATE TRIGGER zzzz BEFORE UPDATE OF body ON t FOR EACH ROW EXECUTE FUNCTION change();
+SELECT fast_feed.watermark('t');
+SELECT fast_feed.enable('t', 'id');
+ALTER TABLE t DISABLE TRIGGER zzzz;
+SELECT fast_feed.watermark('t') > 0;
+ALTER TABLE t ENABLE REPLICA TRIGGER zzzz;
+SELECT fast_feed.watermark('t', 'id');
+ALTER TRIGGER zzzz ON t RENAME TO a;
+SELECT fast_feed.watermark('t') > 0;
+DROP TRIGGER a ON t;
+CREATE TRIGGER zzzz AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION change();
+CREATE TRIGGER zzzzz BEFORE INSERT ON t EXECUTE FUNCTION change();
+SELECT fast_feed.watermark('t') > 0;
+DROP TRIGGER zzzz ON t;
+DROP TRIGGER zzzzz ON t;
 SELECT id, body FROM t WHERE id < fast_feed.watermark('t') ORDER BY id;
 -- The same where none but it may write the number.
 CREATE TABLE always (id bigint GENERATED ALWAYS AS IDENTITY, body text, tenant int DEFAULT 1, PRIMARY KEY (tenant, id));
@@ -160,6 +176,9 @@ SELECT fast_feed.watermark('part');
 ALTER TABLE part_1 ENABLE TRIGGER ALL;
 SELECT fast_feed.watermark('part');
 SELECT fast_feed.enable('part', 'id');
+CREATE TRIGGER zzzz BEFORE INSERT ON part_1 FOR EACH ROW EXECUTE FUNCTION change();
+SELECT fast_feed.watermark('part');
+DROP TRIGGER zzzz ON part_1;
 SELECT fast_feed.watermark('part') > 0;
 -- One that was enabled by itself, and is attached
 CREATE TABLE part_4 (day int NOT NULL, id bigserial, body text);
