@@ -182,6 +182,29 @@ END $$;
 COMMENT ON FUNCTION fast_feed.enable(regclass, name, boolean, regclass) IS
 'let readers follow a table by a column that a sequence numbers; with updates, each UPDATE numbers a row anew';
 
+CREATE FUNCTION fast_feed.skip(sequence regclass, number bigint)
+RETURNS bigint
+LANGUAGE plpgsql STRICT
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  last bigint;
+BEGIN
+  -- This changes nothing, but waits for those who have drawn, and lets nobody draw until the
+  -- transaction ends: else the sequence could go back behind what others draw between the next
+  -- two statements.
+  EXECUTE format('ALTER SEQUENCE %s %s', sequence,
+    CASE WHEN (SELECT seqcycle FROM pg_sequence WHERE seqrelid = sequence) THEN 'CYCLE' ELSE 'NO CYCLE' END);
+  EXECUTE format('SELECT last_value - (NOT is_called)::int FROM %s', sequence) INTO last;
+  IF number > last THEN
+    last := setval(sequence, number);
+  END IF;
+  RETURN last;
+END $$;
+
+COMMENT ON FUNCTION fast_feed.skip(regclass, bigint) IS
+'let a sequence go on above a number that readers have passed, after a fail-over or restore that has lost rows';
+
 -- For the DBA
 
 CREATE FUNCTION fast_feed.in_flight(OUT pid integer, OUT sequence regclass, OUT last bigint)

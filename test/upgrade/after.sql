@@ -47,3 +47,20 @@ BEGIN
   EXCEPTION WHEN check_violation THEN
   END;
 END $$;
+
+-- A feed by a sequence goes on from a position that came over, with its guard.
+DO $$
+BEGIN
+  INSERT INTO outbox (body) VALUES ('new');
+  ASSERT (SELECT max(id) FROM outbox) >= 1002, 'no number is given again';
+  BEGIN
+    INSERT INTO outbox OVERRIDING SYSTEM VALUE VALUES (1001, 'drawn before');
+    ASSERT false, 'the guard came over';
+  EXCEPTION WHEN check_violation THEN
+  END;
+END $$;
+DO $$
+BEGIN
+  ASSERT (SELECT count(*) FROM outbox, consumer WHERE id > position AND id < fast_feed.watermark('outbox')) = 501,
+    'what the consumer has not read, and the new row';
+END $$;

@@ -34,3 +34,12 @@ CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON feed
 SET fast_uuid.max_clock_lead = '20 d';
 SELECT uuidv7_feed_observe(uuidv7_fast_min(now() + interval '10 days')) \g /dev/null
 INSERT INTO feed SELECT FROM generate_series(1, 1000);
+
+-- A feed by a sequence, with a position of which the last row is 500, and a gap after it.
+CREATE EXTENSION fast_feed;
+CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);
+SELECT fast_feed.enable('outbox', 'id') \g /dev/null
+INSERT INTO outbox (body) SELECT n FROM generate_series(1, 1000) AS n;
+CREATE TABLE consumer (position bigint);
+INSERT INTO consumer VALUES (500);
+SELECT fast_feed.next('outbox_id_seq') \g /dev/null
