@@ -190,9 +190,9 @@ AS $$
 DECLARE
   last bigint;
 BEGIN
-  -- This changes nothing, but waits for those who have drawn, and lets nobody draw until the
-  -- transaction ends: else the sequence could go back behind what others draw between the next
-  -- two statements.
+  -- This gives the sequence another file, as it was, waits for those who have drawn, and lets
+  -- nobody draw until the transaction ends: else it could go back behind what others draw
+  -- between the next two statements.
   EXECUTE format('ALTER SEQUENCE %s %s', sequence,
     CASE WHEN (SELECT seqcycle FROM pg_sequence WHERE seqrelid = sequence) THEN 'CYCLE' ELSE 'NO CYCLE' END);
   EXECUTE format('SELECT last_value - (NOT is_called)::int FROM %s', sequence) INTO last;
@@ -225,7 +225,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
   WITH locks AS (
     SELECT l.classid, l.pid, l.virtualtransaction, l.objid::bigint << 16 | (l.objsubid::integer & 65535) AS last
-      FROM pg_locks AS l
+      FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.classid AND c.relkind = 'S'
      WHERE l.locktype = 'userlock'
        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
   ), prepared AS (

@@ -30,7 +30,8 @@
 #include "utils/varlena.h"
 
 static HTAB *columns = NULL;
-static uint64 changes = 1;		/* of relations, since what was found out */
+static uint64 changes = 1;		/* invalidations of any relation */
+static uint64 own_changes = 1;	/* of those that columns are about */
 
 /* Something has changed about a relation, or about all. */
 static void
@@ -44,7 +45,10 @@ relation_changed(Datum arg pg_attribute_unused(), Oid relid)
 	while ((column = hash_seq_search(&scan)) != NULL)
 		if (!OidIsValid(relid) || column->relation == relid ||
 			column->followed == relid || column->sequence == relid)
+		{
 			column->valid = false;
+			own_changes++;
+		}
 }
 
 /* Something has changed about a sequence, such as the column that owns it. */
@@ -55,7 +59,7 @@ sequence_changed(Datum arg, int cache_id pg_attribute_unused(),
 	relation_changed(arg, InvalidOid);
 }
 
-/* As we are loaded: a callback cannot be taken back. */
+/* At load time, because a callback cannot be taken back. */
 void
 feed_column_init(void)
 {
@@ -179,9 +183,16 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 		column->sequence = sequence_of(column->followed, attnum);
 	else
 	{
+		/* Without asking for a privilege on the schema, which a writer may lack. */
 		sequence = textToQualifiedNameList(cstring_to_text(arguments[1]));
-		column->sequence = list_length(sequence) < 2 ? InvalidOid :
-			RangeVarGetRelid(makeRangeVarFromNameList(sequence), NoLock, false);
+		column->sequence = list_length(sequence) != 2 ? InvalidOid :
+			get_relname_relid(strVal(lsecond(sequence)),
+							  get_namespace_oid(strVal(linitial(sequence)), false));
+		if (!OidIsValid(column->sequence))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE),
+					 errmsg("sequence \"%s\" does not exist", arguments[1]),
+					 errhint("Call fast_feed.enable() with its name, also if it was renamed.")));
 	}
 	if (!OidIsValid(column->sequence))
 		FEED_STATE_ERROR(errmsg("column \"%s\" of relation \"%s\" does not own exactly one sequence",
@@ -192,9 +203,9 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 								arguments[0], RelationGetRelationName(relation)));
 
 	/*
-	 * What others than the owner of the table have created on a partition has
-	 * no part in what belongs to it; nor excludes an index of this table that
-	 * another one has the same number of a sequence which it does not own.
+	 * A trigger that somebody else has created on a partition gets no rights from
+	 * the table's owner.  And an index on this table cannot exclude that another
+	 * table has the same number of a sequence that they share.
 	 */
 	followed = table_open(column->followed, AccessShareLock);
 	column->owner = trigger->tgisclone ? followed->rd_rel->relowner :
@@ -223,7 +234,8 @@ column_of(Relation relation, const Trigger *trigger)
 									 &found);
 
 	if (!found)
-		*column = (FeedColumn) {.trigger = trigger->tgoid};
+		*column = (FeedColumn) {.trigger = trigger->tgoid,
+		.relation = RelationGetRelid(relation)};
 	if (!column->valid)
 	{
 		FeedColumn	fresh = {.trigger = trigger->tgoid,
@@ -284,7 +296,7 @@ feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 }
 
 /*
- * The column of a trigger that sees to every row of a table, whoever writes it:
+ * The column of a trigger that fires for every row of a table, whoever writes it:
  * the one of this name or, with NULL, any; NULL if there is none.  In the schema
  * of these functions, those that are fired so are guard() and stamp().  Raises
  * an error if there are several, or if other triggers, which are in the order of
@@ -351,30 +363,33 @@ require_tree(Relation relation, FeedColumn *column, Oid namespace)
 	uint64		before = changes;
 	ListCell   *cell;
 
-	if (!relation->rd_rel->relhassubclass || column->tree_changes == changes)
+	if (!relation->rd_rel->relhassubclass || column->tree_changes == own_changes)
 		return;
 	name = get_attname(column->relation, column->attnum, false);
 	foreach(cell, find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{
 		Relation	child = table_open(lfirst_oid(cell), NoLock);
+		bool		is_local = child->rd_rel->relispartition &&
+			child->rd_rel->relkind != RELKIND_FOREIGN_TABLE;
+		const FeedColumn *of_child = is_local ?
+			find_covered(child, name, namespace) : NULL;
 
 		if (lfirst_oid(cell) != column->relation &&
-			(!child->rd_rel->relispartition ||
-			 child->rd_rel->relkind == RELKIND_FOREIGN_TABLE ||
-			 find_covered(child, name, namespace) == NULL))
+			(of_child == NULL || of_child->sequence != column->sequence))
 			FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
 									RelationGetRelationName(relation)),
 							 errdetail(!child->rd_rel->relispartition ?
 									   "Readers would miss rows of \"%s\", which inherits from it." :
 									   child->rd_rel->relkind == RELKIND_FOREIGN_TABLE ?
 									   "Readers would miss rows of \"%s\", which is a foreign table." :
-									   "Readers would miss rows of partition \"%s\", whose trigger is not enabled ALWAYS.",
+									   "Readers would miss rows of partition \"%s\", whose trigger is not enabled ALWAYS, or is of another sequence.",
 									   RelationGetRelationName(child)),
-							 child->rd_rel->relispartition && child->rd_rel->relkind != RELKIND_FOREIGN_TABLE ?
+							 is_local ?
 							 errhint("Call fast_feed.enable() again.") : 0);
 		table_close(child, NoLock);
 	}
-	column->tree_changes = before;
+	if (changes == before)
+		column->tree_changes = own_changes;
 }
 
 /*
@@ -391,7 +406,7 @@ feed_column_followed(Oid table, const char *name, Oid namespace,
 	FeedColumn *found = NULL;
 	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
 
-	/* Who may select nothing is told nothing. */
+	/* Reveal nothing to a role that may select nothing. */
 	if (result == ACLCHECK_OK ||
 		pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT,
 								  ACLMASK_ANY) == ACLCHECK_OK)

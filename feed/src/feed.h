@@ -1,6 +1,7 @@
 /*
  * feed.h
- *	  What the files of fast_feed call of each other.  Arrows point upwards.
+ *	  Functions shared among the source files.  Each file calls only those that
+ *	  are declared above its own.
  */
 #ifndef FEED_H
 #define FEED_H
@@ -25,7 +26,7 @@ extern void fuuid_test_point(const char *name);
 #define FEED_TEST_POINT(name)	((void) 0)
 #endif
 
-/* An error about what something is like (55000), with errmsg() and so on. */
+/* Raise ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, with errmsg() and so on. */
 #define FEED_STATE_ERROR(...) \
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), \
 					__VA_ARGS__))
@@ -88,6 +89,7 @@ typedef struct FeedPublished
 	int64		v0;				/* its numbers are above */
 	int64		highest;		/* that readers had been told before */
 	int64		passed;			/* the greatest that a guard let pass */
+	bool		is_locked;		/* is there a lock that stands for it? */
 } FeedPublished;
 
 extern void feed_in_flight_init(void);

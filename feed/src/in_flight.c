@@ -23,10 +23,9 @@
 
 PG_FUNCTION_INFO_V1(feed_in_flight);
 
-/* Those that do not fit into shared memory are locks from the beginning. */
 static FeedPublished *published = NULL;
 static int	published_count = 0;
-static int	in_element = 0;		/* how many of the first ones are there */
+static int	in_element = 0;		/* how many are in shared memory; others are locks */
 
 static bool preparing = false;	/* has keep_for_prepared() been called? */
 
@@ -54,18 +53,23 @@ tag_of(Oid relid, int64 v0)
 
 /* Take the lock that stands for a published pair, until the transaction ends. */
 static void
-lock_pair(Oid relid, int64 v0)
+lock_pair(FeedPublished *entry)
 {
 	ResourceOwner owner = CurrentResourceOwner;
-	LOCKTAG		tag = tag_of(relid, v0);
+	LOCKTAG		tag = tag_of(entry->relid, entry->v0);
 
 	CurrentResourceOwner = TopTransactionResourceOwner; /* not a savepoint's */
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	CurrentResourceOwner = owner;
+	entry->is_locked = true;
 	FEED_TEST_POINT("locked");
 
-	/* After the lock is taken: who finds no pair any more looks for it. */
-	feed_marks_add_lock(relid);
+	/*
+	 * Count it only once it is held: a reader that does not find the pair any
+	 * more must see that it has to look for a lock.
+	 */
+	feed_marks_add_lock(entry->relid);
+	FEED_TEST_POINT("lock_counted");
 }
 
 /* Does another transaction hold that lock?  A prepared one counts. */
@@ -84,8 +88,11 @@ static void
 keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 {
 	preparing = event == XACT_EVENT_PRE_PREPARE;
-	for (int i = 0; preparing && i < in_element; i++)
-		lock_pair(published[i].relid, published[i].v0);
+	if (preparing)
+		FEED_TEST_POINT("preparing");
+	for (int i = 0; preparing && i < published_count; i++)
+		if (!published[i].is_locked)
+			lock_pair(&published[i]);
 }
 
 /*
@@ -107,10 +114,11 @@ clear_published(void)
 	published_count = in_element = 0;
 	FEED_TEST_POINT("cleared");
 
-	/* In this order: who enters the list after it finds the new number. */
+	/* Increment before waking: who joins the list later sees the new count. */
 	pg_atomic_fetch_add_u64(&feed_my_database->ended, 1);
 	FEED_TEST_POINT("waking");
 	ConditionVariableBroadcast(&feed_my_database->ended_cv);
+	FEED_TEST_POINT("woken");
 }
 
 /*
@@ -127,7 +135,7 @@ clear_at_end(ResourceReleasePhase phase, bool isCommit pg_attribute_unused(),
 		clear_published();
 }
 
-/* As we are loaded: a transaction may begin to publish in a callback. */
+/* At load time, because a transaction may begin to publish in a callback. */
 void
 feed_in_flight_init(void)
 {
@@ -142,6 +150,7 @@ leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 	clear_published();
 	FEED_TEST_POINT("leaving");
 	feed_leave();
+	FEED_TEST_POINT("left");
 }
 
 /* Join, before this backend publishes, waits, or asks for a watermark. */
@@ -179,8 +188,6 @@ enter(FeedOpen *open, void *arg)
 	FeedPair   *pair = &feed_my_element->pairs[in_element];
 
 	entry->v0 = open->last;
-	if (in_element == FEED_PAIRS)
-		return;
 	pair->relid = open->sequence.relid;
 	pg_atomic_write_u64(&pair->v0, (uint64) open->last);
 	FEED_TEST_POINT("publishing");
@@ -188,6 +195,25 @@ enter(FeedOpen *open, void *arg)
 	pg_atomic_write_u64(&feed_my_element->state,
 						pg_atomic_read_u64(&feed_my_element->state) + 1);
 	in_element++;
+}
+
+/*
+ * Make room for a pair: the last one becomes a lock.  A reader that reads it
+ * while the next one is written can take one for the other: then a bound is
+ * lower than it need be.
+ */
+static void
+make_room(void)
+{
+	if (in_element < FEED_PAIRS)
+		return;
+	if (!published[published_count - 1].is_locked)
+		lock_pair(&published[published_count - 1]);
+	pg_memory_barrier();
+	pg_atomic_write_u64(&feed_my_element->state,
+						pg_atomic_read_u64(&feed_my_element->state) - 1);
+	in_element--;
+	FEED_TEST_POINT("made_room");
 }
 
 /* An entry for what a transaction will publish; it does not count yet. */
@@ -216,10 +242,11 @@ gone_back(const FeedOpen *open, const FeedPublished *entry)
 {
 	FEED_STATE_ERROR(errmsg("sequence \"%s\" has gone back to numbers that readers may have passed",
 							RelationGetRelationName(open->relation)),
+					 pg_class_aclcheck(entry->relid, GetUserId(),
+									   ACL_SELECT | ACL_USAGE) != ACLCHECK_OK ? 0 :
 					 errdetail("Its last number was " INT64_FORMAT ", and readers have had the watermark " INT64_FORMAT ".",
-							entry->v0, entry->highest),
-					 errhint("Use setval() to move it to " INT64_FORMAT " or above or, if readers begin anew, ALTER SEQUENCE ... RESTART.",
-							entry->highest - 1));
+							   entry->v0, entry->highest),
+					 errhint("Use fast_feed.skip() to move it above that or, if readers begin anew, ALTER SEQUENCE ... RESTART."));
 }
 
 /*
@@ -231,38 +258,29 @@ FeedPublished *
 feed_in_flight_publish(FeedOpen *open)
 {
 	FeedPublished *entry = feed_in_flight_find(open);
-	bool		in_memory;
 
 	if (entry == NULL)
 	{
 		feed_in_flight_join();
+		make_room();
 		entry = new_entry(open);
-
 		FEED_TEST_POINT("before_publishing");
 		feed_sequence_read(open, enter, entry);
-		in_memory = in_element > published_count;
-		if (!in_memory)
-		{
-			/* What others draw before the lock is there does not count. */
-			lock_pair(entry->relid, entry->v0);
-			feed_sequence_read(open, NULL, NULL);
-			entry->v0 = open->last;
-		}
 		published_count++;
 		FEED_TEST_POINT("published");
 
 		/*
 		 * From now on no bound is computed that is above v0 + 1.  One that was
-		 * computed before setval(), and is kept after this, is not noticed.
+		 * computed before setval(), and kept after this, goes unnoticed.
 		 */
 		entry->highest = feed_marks_highest(&open->sequence);
 
-		/* Here another library draws in a callback that comes after ours. */
-		if (preparing && in_memory)
-			lock_pair(entry->relid, entry->v0);
+		/* In a callback of another library that comes after ours. */
+		if (preparing)
+			lock_pair(entry);
 	}
 
-	/* After a savepoint the entry is still there, and so is the error. */
+	/* A savepoint that is rolled back keeps the entry, and so the error. */
 	if (entry->v0 < entry->highest - 1)
 		gone_back(open, entry);
 	return entry;
@@ -278,9 +296,12 @@ least_of_locks(const FeedSequence *sequence, int64 least)
 {
 	uint64		count = 0;
 	int64		found = PG_INT64_MAX;
+	bool		known;
 	LockData   *locks;
 
-	if (feed_marks_know_locks(sequence, &count, &found) &&
+	known = feed_marks_know_locks(sequence, &count, &found);
+	FEED_TEST_POINT("locks_known");
+	if (known &&
 		(found == PG_INT64_MAX || is_locked(sequence->relid, found)))
 		return Min(least, found);
 	locks = GetLockStatusData();
@@ -296,6 +317,7 @@ least_of_locks(const FeedSequence *sequence, int64 least)
 			found = Min(found, V0_OF(tag));
 	}
 	feed_marks_keep_locks(sequence, count, found);
+	FEED_TEST_POINT("locks_kept");
 	return Min(least, found);
 }
 

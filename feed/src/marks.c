@@ -114,8 +114,9 @@ take_place(const FeedOpen *open)
 	taken->count = 0;
 
 	/*
-	 * There may be locks of before, so they have to be looked for once.  No
-	 * place has had this number, with which somebody may be about to keep some.
+	 * There may be locks of before, so they have to be looked for once.  The count
+	 * begins at a number that was never used, so that a backend which has read an
+	 * old one cannot keep here what it has found.
 	 */
 	taken->locks_read = 0;
 	pg_atomic_write_u64(&taken->locks, ++feed_shared->places_taken << 32);

@@ -21,7 +21,7 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 {
 	FeedShared *shared = segment;
 
-	/* What is running for marks is written before it is read. */
+	/* The transactions that were running for marks are written before they are read. */
 	memset(shared, 0, FEED_RUNNING_OFFSET(0));
 	FEED_INIT_LWLOCK(&shared->lock);
 	for (int i = 0; i < FEED_SETS * FEED_WAYS; i++)
@@ -145,6 +145,7 @@ feed_join(void)
 	uint32		number = FEED_MY_PROC_NUMBER;
 
 	attach();
+	FEED_TEST_POINT("joining");
 	if (number >= (uint32) MaxBackends || !OidIsValid(MyDatabaseId))
 		elog(ERROR, "fast_feed requires a backend of a database");
 	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
@@ -156,6 +157,7 @@ feed_join(void)
 	feed_my_element = &feed_shared->elements[number];
 	feed_my_element->database = MyDatabaseId;
 	feed_my_element->pid = MyProcPid;
+	FEED_TEST_POINT("joined");
 }
 
 /* Leave, with nothing published. */

@@ -23,7 +23,10 @@ why_not_ascending(Relation relation)
 	FormData_pg_sequence form;
 
 	if (!HeapTupleIsValid(tuple))
-		return "The relation is not a sequence.";
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a sequence",
+						RelationGetRelationName(relation))));
 	form = *(Form_pg_sequence) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);
 	if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
@@ -50,7 +53,7 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 {
 	const char *why_not;
 
-	/* A lock that this transaction already has tells nothing new. */
+	/* A lock that is already held may process no invalidations, so do it here. */
 	AcceptInvalidationMessages();
 	open->relation = relation_open(relid, AccessShareLock);
 	open->sequence.database = MyDatabaseId;

@@ -11,10 +11,10 @@
 PG_FUNCTION_INFO_V1(feed_wait);
 
 /*
- * Each wake-up takes some microseconds of the backend that commits.  So in the
- * mean a session calls once per millisecond, and up to a hundred sessions of a
- * database together ten times; what comes sooner sleeps first.  After a time
- * without calls some are free: rows that come seldom need not come evenly.
+ * Each wake-up takes some microseconds of the backend that commits.  So calls are
+ * limited to one per millisecond and session, and ten per millisecond and
+ * database; those that come sooner sleep first.  After a time without calls a
+ * short burst is allowed.
  */
 #define CALL_US			1000
 #define SHARED_CALL_US	100
@@ -50,7 +50,7 @@ end_of_timeout(Datum timeout)
 		feed_monotonic_us() + ((uint64) end - (uint64) now);
 }
 
-/* When the next call is due, if the one before was due then. */
+/* When the next call is due, given when the one before was. */
 static uint64
 next_due(uint64 due_us, uint64 now_us, uint64 call_us)
 {

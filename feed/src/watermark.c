@@ -83,13 +83,14 @@ find_or_compute(Oid sequence, Snapshot snapshot)
 	feed_sequence_open(&open, sequence);
 	compute(&open, &mark, &running);
 	found = feed_marks_exchange(&open, &mark, running, snapshot);
+	FEED_TEST_POINT("exchanged");
 	if (found == 0 && IsolationUsesXactSnapshot())
 		FEED_STATE_ERROR(errmsg("no watermark of sequence \"%s\" is old enough for this transaction's snapshot",
 								RelationGetRelationName(open.relation)),
 						 errhint("Call fast_feed.watermark() in the transaction's first statement, or use READ COMMITTED."));
 	feed_sequence_close(&open);
 
-	/* Rows that this statement could not be given wait for no other end. */
+	/* No later end would tell of the rows withheld from this statement. */
 	if (found < mark.bound)
 		pg_atomic_fetch_add_u64(&feed_my_database->ended, 1);
 	return found;

@@ -18,17 +18,36 @@ PG_FUNCTION_INFO_V1(feed_stamp);
 PG_FUNCTION_INFO_V1(feed_next);
 
 /*
+ * Open the sequence of a trigger's column to draw from it.  While the lock was
+ * waited for, the column may have been given another sequence.
+ */
+static const FeedColumn *
+open_of_call(FeedOpen *open, FunctionCallInfo fcinfo, bool for_each_row)
+{
+	for (;;)
+	{
+		const FeedColumn *column = feed_column_of_call(fcinfo, for_each_row);
+		Oid			sequence = column->sequence;
+
+		feed_column_require_privilege(column);
+		feed_sequence_open_to_draw(open, sequence);
+		column = feed_column_of_call(fcinfo, for_each_row);
+		if (column->sequence == sequence)
+			return column;
+		feed_sequence_close(open);
+	}
+}
+
+/*
  * Publish the sequence of a column, before the statement's defaults draw from
  * it.
  */
 Datum
 feed_follow(PG_FUNCTION_ARGS)
 {
-	const FeedColumn *column = feed_column_of_call(fcinfo, false);
 	FeedOpen	open;
 
-	feed_column_require_privilege(column);
-	feed_sequence_open_to_draw(&open, column->sequence);
+	(void) open_of_call(&open, fcinfo, false);
 	(void) feed_in_flight_publish(&open);
 	feed_sequence_close(&open);
 	return PointerGetDatum(NULL);
@@ -45,6 +64,7 @@ draw(const FeedOpen *open, const FeedPublished *entry,
 	int64		number = nextval_internal(open->sequence.relid,
 										  check_permissions);
 
+	FEED_TEST_POINT("drawn");
 	if (number <= entry->v0)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" has gone back during this transaction",
 								RelationGetRelationName(open->relation)),
@@ -88,16 +108,14 @@ new_row(const TriggerData *trigger)
 Datum
 feed_stamp(PG_FUNCTION_ARGS)
 {
-	const FeedColumn *column = feed_column_of_call(fcinfo, true);
+	FeedOpen	open;
+	const FeedColumn *column = open_of_call(&open, fcinfo, true);
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	int			attnum = column->attnum;
 	Oid			type = column->type;
-	FeedOpen	open;
 	Datum		number;
 	bool		isnull = false;
 
-	feed_column_require_privilege(column);
-	feed_sequence_open_to_draw(&open, column->sequence);
 	number = Int64GetDatum(draw(&open, feed_in_flight_publish(&open), false));
 	feed_sequence_close(&open);
 	if (type == INT4OID)
@@ -130,7 +148,9 @@ drawn_last(Oid sequence)
 	}
 	PG_CATCH();
 	{
-		/* None yet: the caller raises another error instead. */
+		/* If there is none yet, the caller raises another error instead. */
+		if (geterrcode() != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+			PG_RE_THROW();
 		MemoryContextSwitchTo(caller);
 		FlushErrorState();
 	}
@@ -230,6 +250,7 @@ feed_guard(PG_FUNCTION_ARGS)
 	{
 		feed_sequence_open(&open, column->sequence);
 		entry = feed_in_flight_find(&open);
+		FEED_TEST_POINT("guarding");
 		why = why_not(column, &open, entry, number);
 		feed_sequence_close(&open);
 		if (why == NULL)

@@ -46,6 +46,32 @@ SET ROLE feed_nobody;
 SELECT fast_feed.watermark('app.t');
 SELECT fast_feed.watermark('app.n');
 
+-- A sequence that is named: who writes and reads needs no privilege on its schema.
+RESET ROLE;
+CREATE SCHEMA closed AUTHORIZATION feed_owner;
+SET ROLE feed_owner;
+CREATE SEQUENCE closed.numbers;
+CREATE TABLE app.named (id bigint PRIMARY KEY, number bigint);
+SELECT fast_feed.enable('app.named', 'number', true, 'closed.numbers');
+GRANT SELECT, INSERT ON app.named TO feed_writer;
+SET ROLE feed_writer;
+INSERT INTO app.named VALUES (1);
+SELECT number FROM app.named WHERE number < fast_feed.watermark('app.named');
+SELECT fast_feed.next('closed.numbers');
+-- Nor is he told its numbers, where it has gone back.
+SET ROLE feed_owner;
+SELECT fast_feed.skip('closed.numbers', 100);
+INSERT INTO app.named VALUES (2);
+SELECT fast_feed.watermark('app.named');
+SELECT setval('closed.numbers', 50);
+INSERT INTO app.named VALUES (3);
+SET ROLE feed_writer;
+INSERT INTO app.named VALUES (3);
+RESET ROLE;
+DROP TABLE app.named;
+DROP SCHEMA closed CASCADE;
+SET ROLE feed_writer;
+
 -- Only the sequence's owner skips numbers.
 SELECT fast_feed.skip('app.n_id_seq', 100);
 SET ROLE feed_owner;

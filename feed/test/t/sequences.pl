@@ -148,6 +148,27 @@ $other->query_safe("SELECT setval('t_id_seq', 5)");
 refused($writer, $insert, '55000', 'has gone back during this transaction', 'set back: refused by stamp()');
 $writer->query_safe('ROLLBACK');
 
+# The column is given another sequence while a writer waits for the one before.
+foreach my $change ('ALTER SEQUENCE %s OWNED BY NONE; ALTER SEQUENCE s OWNED BY t.changed',
+	'ALTER SEQUENCE %s RENAME TO r; ALTER SEQUENCE s RENAME TO %s')
+{
+	my $old = $change =~ /RENAME/ ? 'named' : 't_changed_seq';
+	my $named = $change =~ /RENAME/ ? ", 'named'" : '';
+	$other->query_safe($_) foreach 'DROP TABLE IF EXISTS t', 'DROP SEQUENCE IF EXISTS s, r, named',
+	  'CREATE TABLE t (id bigserial PRIMARY KEY, way text, changed bigserial)', 'CREATE SEQUENCE s', 'CREATE SEQUENCE named',
+	  "SELECT fast_feed.enable('t', 'changed', true$named)", $insert, 'BEGIN';
+	$other->query_safe($_) foreach split /; /, sprintf $change, $old, $old;
+	$other->query_safe(sprintf "SELECT setval('%s', 1000)", $named ? 'named' : 's');
+	$writer->query_safe('BEGIN');
+	$writer->send($insert =~ s/RETURNING id/RETURNING changed/r);
+	wait_until_blocked($node, $writer);
+	$other->query_safe('COMMIT');
+	is($writer->receive, 1001, "$change: who has waited draws from the new one");
+	$other->query_safe($insert);
+	cmp_ok($reader->query_safe("SELECT fast_feed.watermark('t')"), '<=', 1001, "$change: ... and holds back");
+	$writer->query_safe('COMMIT');
+}
+
 # Numbers that a session has cached before CACHE 1 are gone.
 fill(3);
 $other->query_safe('ALTER SEQUENCE t_id_seq CACHE 50');
