@@ -155,9 +155,10 @@ foreach my $change ('ALTER SEQUENCE %s OWNED BY NONE; ALTER SEQUENCE s OWNED BY 
 	my $old = $change =~ /RENAME/ ? 'named' : 't_changed_seq';
 	my $named = $change =~ /RENAME/ ? ", 'named'" : '';
 	$other->query_safe($_) foreach 'DROP TABLE IF EXISTS t', 'DROP SEQUENCE IF EXISTS s, r, named',
-	  'CREATE TABLE t (id bigserial PRIMARY KEY, way text, changed bigserial)', 'CREATE SEQUENCE s', 'CREATE SEQUENCE named',
+	  'CREATE TABLE t (id bigserial PRIMARY KEY, way text, changed bigint)', 'CREATE SEQUENCE s', 'CREATE SEQUENCE named',
+	  'CREATE SEQUENCE t_changed_seq OWNED BY t.changed',
 	  "SELECT fast_feed.enable('t', 'changed', true$named)", $insert, 'BEGIN';
-	$other->query_safe($_) foreach split /; /, sprintf $change, $old, $old;
+	$other->query_safe($_) foreach split /; /, $change =~ s/%s/$old/gr;
 	$other->query_safe(sprintf "SELECT setval('%s', 1000)", $named ? 'named' : 's');
 	$writer->query_safe('BEGIN');
 	$writer->send($insert =~ s/RETURNING id/RETURNING changed/r);
