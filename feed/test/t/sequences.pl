@@ -154,7 +154,7 @@ foreach my $change ('ALTER SEQUENCE %s OWNED BY NONE; ALTER SEQUENCE s OWNED BY 
 {
 	my $old = $change =~ /RENAME/ ? 'named' : 't_changed_seq';
 	my $named = $change =~ /RENAME/ ? ", 'named'" : '';
-	$other->query_safe($_) foreach 'DROP TABLE IF EXISTS t', 'DROP SEQUENCE IF EXISTS s, r, named',
+	$other->query_safe($_) foreach 'DROP TABLE IF EXISTS t', 'DROP SEQUENCE IF EXISTS s, r, named, t_changed_seq',
 	  'CREATE TABLE t (id bigserial PRIMARY KEY, way text, changed bigint)', 'CREATE SEQUENCE s', 'CREATE SEQUENCE named',
 	  'CREATE SEQUENCE t_changed_seq OWNED BY t.changed',
 	  "SELECT fast_feed.enable('t', 'changed', true$named)", $insert, 'BEGIN';
