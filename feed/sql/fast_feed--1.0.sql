@@ -59,9 +59,9 @@ LANGUAGE C STRICT;
 COMMENT ON FUNCTION fast_feed.wait(bigint, interval) IS
 'wait for the end of a transaction that has written to a followed table, and return how many have ended';
 
--- For owners of tables
+-- For owners of tables.  What ends in _as_owner is executed as the owner: see as_owner.c.
 
-CREATE FUNCTION fast_feed.disable(relation regclass)
+CREATE FUNCTION fast_feed.disable_as_owner(relation regclass)
 RETURNS void
 LANGUAGE plpgsql STRICT
 SET search_path = pg_catalog, pg_temp
@@ -73,18 +73,14 @@ BEGIN
   FOR command IN
     SELECT format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::regclass)
       FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
-     WHERE (t.tgrelid = disable.relation OR t.tgrelid IN (SELECT relid FROM pg_partition_tree(disable.relation)))
+     WHERE (t.tgrelid = disable_as_owner.relation OR t.tgrelid IN (SELECT relid FROM pg_partition_tree(disable_as_owner.relation)))
        AND t.tgparentid = 0 AND p.pronamespace = 'fast_feed'::regnamespace
   LOOP
     EXECUTE command;
   END LOOP;
 END $$;
 
-COMMENT ON FUNCTION fast_feed.disable(regclass) IS
-'take from a table what enable() has added';
-
-CREATE FUNCTION fast_feed.enable(
-  relation regclass, column_name name, updates boolean DEFAULT false, sequence regclass DEFAULT NULL)
+CREATE FUNCTION fast_feed.enable_as_owner(relation regclass, column_name name, updates boolean, sequence regclass)
 RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -104,8 +100,13 @@ DECLARE
   number bigint;
   notes text := CASE WHEN updates THEN ', anew with each UPDATE' ELSE '' END;
 BEGIN
-  IF relation IS NULL OR column_name IS NULL THEN
-    RAISE EXCEPTION 'relation and column_name must not be null' USING ERRCODE = 'null_value_not_allowed';
+  IF column_name IS NULL THEN
+    RAISE EXCEPTION 'column_name must not be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'fast_feed.enable() requires the isolation level READ COMMITTED'
+      USING ERRCODE = 'active_sql_transaction',
+            DETAIL = 'Its snapshot would not know of the transactions for which it waits.';
   END IF;
   SELECT * INTO class FROM pg_class WHERE oid = relation;
   IF class.relkind NOT IN ('r', 'p') OR class.relispartition THEN
@@ -123,7 +124,7 @@ BEGIN
       USING ERRCODE = 'undefined_column',
             HINT = 'To add a number while others write, see "A table without a number" in the guide of fast_feed.';
   END IF;
-  PERFORM fast_feed.disable(relation);
+  PERFORM fast_feed.disable_as_owner(relation);
   FOREACH trigger IN ARRAY triggers LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT %s EXECUTE FUNCTION fast_feed.%I(%s)', trigger,
       format(CASE trigger WHEN 'fast_feed_follow' THEN 'ON %s' ELSE 'OR UPDATE ON %s FOR EACH ROW' END, relation),
@@ -179,10 +180,7 @@ BEGIN
   RETURN format('%s is followed by column "%s", with numbers from %s%s', relation, column_name, sequence, notes);
 END $$;
 
-COMMENT ON FUNCTION fast_feed.enable(regclass, name, boolean, regclass) IS
-'let readers follow a table by a column that a sequence numbers; with updates, each UPDATE numbers a row anew';
-
-CREATE FUNCTION fast_feed.skip(sequence regclass, number bigint)
+CREATE FUNCTION fast_feed.skip_as_owner(sequence regclass, number bigint)
 RETURNS bigint
 LANGUAGE plpgsql STRICT
 SET search_path = pg_catalog, pg_temp
@@ -201,6 +199,28 @@ BEGIN
   END IF;
   RETURN last;
 END $$;
+
+CREATE FUNCTION fast_feed.enable(
+  relation regclass, column_name name, updates boolean DEFAULT false, sequence regclass DEFAULT NULL)
+RETURNS text
+AS 'MODULE_PATHNAME', 'feed_as_owner'
+LANGUAGE C;
+
+COMMENT ON FUNCTION fast_feed.enable(regclass, name, boolean, regclass) IS
+'let readers follow a table by a column that a sequence numbers; with updates, each UPDATE numbers a row anew';
+
+CREATE FUNCTION fast_feed.disable(relation regclass)
+RETURNS void
+AS 'MODULE_PATHNAME', 'feed_as_owner'
+LANGUAGE C STRICT;
+
+COMMENT ON FUNCTION fast_feed.disable(regclass) IS
+'take from a table what enable() has added';
+
+CREATE FUNCTION fast_feed.skip(sequence regclass, number bigint)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'feed_as_owner'
+LANGUAGE C STRICT;
 
 COMMENT ON FUNCTION fast_feed.skip(regclass, bigint) IS
 'let a sequence go on above a number that readers have passed, after a fail-over or restore that has lost rows';

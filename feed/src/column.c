@@ -16,6 +16,7 @@
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "compat.h"
@@ -53,10 +54,19 @@ relation_changed(Datum arg pg_attribute_unused(), Oid relid)
 
 /* Something has changed about a sequence, such as the column that owns it. */
 static void
-sequence_changed(Datum arg, int cache_id pg_attribute_unused(),
-				 uint32 hash pg_attribute_unused())
+sequence_changed(Datum arg pg_attribute_unused(), int cache_id pg_attribute_unused(), uint32 hash)
 {
-	relation_changed(arg, InvalidOid);
+	HASH_SEQ_STATUS scan;
+	FeedColumn *column;
+
+	changes++;
+	hash_seq_init(&scan, columns);
+	while ((column = hash_seq_search(&scan)) != NULL)
+		if (hash == 0 || column->sequence_hash == hash)
+		{
+			column->valid = false;
+			own_changes++;
+		}
 }
 
 /* At load time, because a callback cannot be taken back. */
@@ -119,12 +129,15 @@ has_unique_index(Relation relation, AttrNumber attnum)
 	return found;
 }
 
-/* The transaction that has created a trigger, or changed it last. */
-static TransactionId
-creation_of(Oid trigger)
+/*
+ * Find out when a trigger was created, or changed last.  Sets *parent to the
+ * trigger of which it is a clone, as partitions have them, and *relation to the
+ * table that it is on.
+ */
+static void
+creation_of(FeedColumn *column, Oid trigger, Oid *parent, Oid *relation)
 {
 	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
-	TransactionId created = InvalidTransactionId;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -133,11 +146,45 @@ creation_of(Oid trigger)
 				ObjectIdGetDatum(trigger));
 	scan = systable_beginscan(triggers, TriggerOidIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		created = HeapTupleHeaderGetXmin(tuple->t_data);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "could not find tuple for trigger %u", trigger);
+	column->created = HeapTupleHeaderGetXmin(tuple->t_data);
+	column->command = TransactionIdIsCurrentTransactionId(column->created) ?
+		HeapTupleHeaderGetCmin(tuple->t_data) : FirstCommandId;
+	*parent = ((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid;
+	*relation = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
 	systable_endscan(scan);
 	table_close(triggers, AccessShareLock);
-	return created;
+}
+
+/*
+ * The table on which the owner of a table has created a trigger: its own or, of
+ * a partition, that of which the trigger is a clone.  Raises an error unless it
+ * depends on this extension, which only an owner can make so: a role with the
+ * privilege TRIGGER must not draw from, or hold back, sequences of another one.
+ */
+static Oid
+created_on(FeedColumn *column, const Trigger *trigger, Oid function)
+{
+	Oid			first = trigger->tgoid;
+	Oid			parent;
+	Oid			relation;
+
+	creation_of(column, first, &parent, &relation);
+	while (OidIsValid(parent))
+	{
+		FeedColumn	ignored;
+
+		first = parent;
+		creation_of(&ignored, first, &parent, &relation);
+	}
+	if (!list_member_oid(getAutoExtensionsOfObject(TriggerRelationId, first),
+						 getExtensionOfObject(ProcedureRelationId, function)))
+		FEED_STATE_ERROR(errmsg("trigger \"%s\" of relation \"%s\" was not created by fast_feed.enable()",
+								trigger->tgname, get_rel_name(relation)),
+						 errdetail("It does not depend on the extension, which the owner of a table alone can make it do."),
+						 errhint("Use fast_feed.enable()."));
+	return relation;
 }
 
 /* Find out all about a trigger's column. */
@@ -151,6 +198,7 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 	AttrNumber	attnum;
 	Relation	followed;
 	HeapTuple	tuple;
+	Oid			creator = created_on(column, trigger, trigger->tgfoid);
 
 	if (count != 1 && count != 2)
 		ereport(ERROR,
@@ -203,15 +251,12 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 								arguments[0], RelationGetRelationName(relation)));
 
 	/*
-	 * A trigger that somebody else has created on a partition gets no rights from
-	 * the table's owner.  And an index on this table cannot exclude that another
-	 * table has the same number of a sequence that they share.
+	 * A trigger that the owner of a partition has created gets no rights from the
+	 * table's owner.  And an index on this table cannot exclude that another table
+	 * has the same number of a sequence that they share.
 	 */
 	followed = table_open(column->followed, AccessShareLock);
-	column->owner = trigger->tgisclone ? followed->rd_rel->relowner :
-		relation->rd_rel->relowner;
-	column->owned = count == 1 &&
-		(trigger->tgisclone || column->relation == column->followed);
+	column->owned = count == 1 && creator == column->followed;
 	column->unique = count == 1 && has_unique_index(followed, attnum);
 	table_close(followed, AccessShareLock);
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(column->sequence));
@@ -219,7 +264,13 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 		elog(ERROR, "cache lookup failed for relation %u", column->sequence);
 	column->sequence_owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
-	column->created = creation_of(trigger->tgoid);
+	column->sequence_hash = GetSysCacheHashValue1(SEQRELID,
+												  ObjectIdGetDatum(column->sequence));
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(creator));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", creator);
+	column->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
 }
 
 /*
@@ -431,8 +482,9 @@ feed_column_followed(Oid table, const char *name, Oid namespace,
 	if (TransactionIdPrecedes(found->created, snapshot->xmin))
 		found->created = FrozenTransactionId;
 	if (TransactionIdIsNormal(found->created) &&
-		!TransactionIdIsCurrentTransactionId(found->created) &&
-		XidInMVCCSnapshot(found->created, snapshot))
+		(TransactionIdIsCurrentTransactionId(found->created) ?
+		 found->command >= snapshot->curcid :
+		 XidInMVCCSnapshot(found->created, snapshot)))
 		FEED_STATE_ERROR(errmsg("relation \"%s\" was not yet followed when this snapshot was taken",
 								RelationGetRelationName(relation)),
 						 errhint("Begin another transaction."));

@@ -59,6 +59,7 @@ typedef struct FeedOpen
 	FeedSequence sequence;
 	int64		last;			/* the last number given; 0 or more */
 	XLogRecPtr	lsn;			/* of its page */
+	bool		is_logged;		/* was the page written to the WAL by us? */
 } FeedOpen;
 
 extern void feed_sequence_open(FeedOpen *open, Oid relid);
@@ -66,13 +67,13 @@ extern void feed_sequence_open_to_draw(FeedOpen *open, Oid relid);
 extern void feed_sequence_read(FeedOpen *open,
 							   void (*with_page) (FeedOpen *, void *),
 							   void *arg);
+extern void feed_sequence_log(FeedOpen *open);
 extern void feed_sequence_close(FeedOpen *open);
 
 /* marks.c: bounds that were computed lately, with their snapshots. */
 extern int64 feed_marks_highest(const FeedSequence *sequence);
 extern void feed_marks_add_lock(Oid relid);
-extern bool feed_marks_know_locks(const FeedSequence *sequence, uint64 *count,
-								  int64 *least);
+extern bool feed_marks_know_locks(FeedOpen *open, uint64 *count, int64 *least);
 extern void feed_marks_keep_locks(const FeedSequence *sequence, uint64 count,
 								  int64 least);
 extern int64 feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
@@ -97,7 +98,7 @@ extern void feed_in_flight_join(void);
 extern bool feed_in_flight_has_published(void);
 extern FeedPublished *feed_in_flight_find(const FeedOpen *open);
 extern FeedPublished *feed_in_flight_publish(FeedOpen *open);
-extern int64 feed_in_flight_least(const FeedOpen *open);
+extern int64 feed_in_flight_least(FeedOpen *open);
 
 /* column.c: columns that are followed, and their sequences. */
 
@@ -107,12 +108,14 @@ typedef struct FeedColumn
 	Oid			trigger;		/* the key */
 	Oid			relation;		/* of the trigger, perhaps a partition */
 	Oid			followed;		/* the table that was enabled */
-	Oid			owner;			/* of that */
+	Oid			owner;			/* of the table on which it was created */
 	Oid			sequence;
 	Oid			sequence_owner;
 	Oid			type;			/* int8 or int4 */
 	AttrNumber	attnum;			/* in "relation" */
 	TransactionId created;		/* the trigger was, by this one */
+	CommandId	command;		/* and by this one of it */
+	uint32		sequence_hash;	/* in SEQRELID's cache */
 	uint64		tree_changes;	/* when the partitions were right */
 	bool		owned;			/* does the sequence belong to the column? */
 	bool		unique;			/* does an index exclude equal numbers? */

@@ -292,14 +292,15 @@ feed_in_flight_publish(FeedOpen *open)
  * the one that was found the last time, if it is still there.
  */
 static int64
-least_of_locks(const FeedSequence *sequence, int64 least)
+least_of_locks(FeedOpen *open, int64 least)
 {
+	const FeedSequence *sequence = &open->sequence;
 	uint64		count = 0;
 	int64		found = PG_INT64_MAX;
 	bool		known;
 	LockData   *locks;
 
-	known = feed_marks_know_locks(sequence, &count, &found);
+	known = feed_marks_know_locks(open, &count, &found);
 	FEED_TEST_POINT("locks_known");
 	if (known &&
 		(found == PG_INT64_MAX || is_locked(sequence->relid, found)))
@@ -357,7 +358,7 @@ copy_pairs(FeedElement *element, int *pid, Oid *relids, int64 *v0s)
  * back the watermark, and so does who counts in it while we know only the old.
  */
 int64
-feed_in_flight_least(const FeedOpen *open)
+feed_in_flight_least(FeedOpen *open)
 {
 	int64		least = open->last;
 	uint32		used;
@@ -377,7 +378,7 @@ feed_in_flight_least(const FeedOpen *open)
 	}
 	FEED_TEST_POINT("elements_read");
 	pg_memory_barrier();
-	least = least_of_locks(&open->sequence, least);
+	least = least_of_locks(open, least);
 	pg_memory_barrier();
 	return least;
 }

@@ -46,71 +46,78 @@ is_right_for(const FeedMark *mark, const TransactionId *running,
 	return true;
 }
 
-/* The set in which a sequence has its place, if it has one. */
-static FeedPlace *
-set_of(const FeedSequence *sequence)
-{
-	uint32		hash = hash_combine(murmurhash32(sequence->database),
-									murmurhash32(sequence->relid));
-
-	return &feed_shared->places[hash % FEED_SETS * FEED_WAYS];
-}
-
-/* The place of a sequence, or NULL.  The caller holds the lock. */
+/*
+ * The place of a sequence, or NULL.  The caller holds the lock.  Where a place was
+ * found last is looked at first.
+ */
 static FeedPlace *
 find_place(const FeedSequence *sequence)
 {
-	FeedPlace  *set = set_of(sequence);
+	static uint16 found_last[64];
+	uint16	   *found = &found_last[sequence->relid % lengthof(found_last)];
 
-	for (int i = 0; i < FEED_WAYS; i++)
-		if (set[i].asked_us != 0 &&
-			memcmp(&set[i].sequence, sequence, sizeof(FeedSequence)) == 0)
-			return &set[i];
+	for (int i = -1; i < FEED_PLACES; i++)
+	{
+		int			place = i < 0 ? *found : i;
+
+		if (memcmp(&feed_shared->sequences[place], sequence,
+				   sizeof(FeedSequence)) == 0)
+		{
+			*found = place;
+			return &feed_shared->places[place];
+		}
+	}
 	return NULL;
 }
 
-/* How many places of a set belong to sequences of one role, in one database. */
-static int
-count_places(const FeedPlace *set, Oid database, Oid owner)
+/* Index of FeedShared.taken for a database, or an owner in it. */
+static uint16
+owner_index(Oid database, Oid owner)
 {
-	int			count = 0;
-
-	for (int i = 0; i < FEED_WAYS; i++)
-		if (set[i].asked_us != 0 && set[i].owner == owner &&
-			set[i].sequence.database == database)
-			count++;
-	return count;
+	return hash_combine(murmurhash32(database), murmurhash32(owner)) % FEED_OWNERS;
 }
 
 /*
- * Take a place for another sequence: one that is free, or that which was not
- * asked for the longest time among those of whoever has most in the set, this
- * one counted.  So who has many sequences displaces his own, and nobody else's.
+ * Take a place for another sequence: one that is free, or was not asked for as
+ * long as marks are kept; or that which was not asked for the longest time, of
+ * the owner who has most in the database that has most, this one counted.  So who
+ * has many sequences displaces his own, unless another one has more.
  */
 static FeedPlace *
 take_place(const FeedOpen *open)
 {
-	Oid			owner = open->relation->rd_rel->relowner;
-	FeedPlace  *set = set_of(&open->sequence);
+	uint16	   *shares = feed_shared->taken;
+	uint16		of_database = owner_index(MyDatabaseId, InvalidOid);
+	uint16		of_owner = owner_index(MyDatabaseId, open->relation->rd_rel->relowner);
+	uint64		now_us = feed_monotonic_us();
 	FeedPlace  *taken = NULL;
-	int			most = -1;
+	uint64		most = 0;
 
-	for (int i = 0; i < FEED_WAYS; i++)
+	shares[of_database]++;
+	shares[of_owner]++;
+	for (int i = 0; i < FEED_PLACES; i++)
 	{
-		FeedPlace  *place = &set[i];
-		int			count = place->asked_us == 0 ? INT_MAX :
-			count_places(set, place->sequence.database, place->owner) +
-			(place->owner == owner && place->sequence.database == MyDatabaseId);
+		FeedPlace  *place = &feed_shared->places[i];
+		bool		is_idle = now_us - place->asked_us > OLD_US;
+		uint64		share = place->asked_us == 0 || is_idle ? PG_UINT64_MAX :
+			(uint64) shares[place->of_database] << 32 | shares[place->of_owner];
 
-		if (count > most ||
-			(count == most && place->asked_us < taken->asked_us))
+		if (share > most ||
+			(share == most && place->asked_us < taken->asked_us))
 		{
 			taken = place;
-			most = count;
+			most = share;
 		}
 	}
-	taken->sequence = open->sequence;
-	taken->owner = owner;
+	if (taken->asked_us != 0)
+	{
+		shares[taken->of_database]--;
+		shares[taken->of_owner]--;
+	}
+	feed_shared->sequences[taken - feed_shared->places] = open->sequence;
+	taken->of_database = of_database;
+	taken->of_owner = of_owner;
+	taken->is_logged = false;
 	taken->count = 0;
 
 	/*
@@ -221,6 +228,7 @@ feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
 	place = find_place(&open->sequence);
 	if (place == NULL)
 		place = take_place(open);
+	place->is_logged |= open->is_logged;
 	if (found == 0)
 		found = find_right(place, mark->bound, snapshot);
 	keep(place, mark, running);
@@ -247,31 +255,30 @@ feed_marks_highest(const FeedSequence *sequence)
 void
 feed_marks_add_lock(Oid relid)
 {
-	FeedSequence sequence = {.database = MyDatabaseId,.relid = relid};
-	FeedPlace  *set = set_of(&sequence);
-
 	LWLockAcquire(&feed_shared->lock, LW_SHARED);
-	for (int i = 0; i < FEED_WAYS; i++)
-		if (set[i].sequence.database == MyDatabaseId &&
-			set[i].sequence.relid == relid)
-			pg_atomic_fetch_add_u64(&set[i].locks, 1);
+	for (int i = 0; i < FEED_PLACES; i++)
+		if (feed_shared->sequences[i].database == MyDatabaseId &&
+			feed_shared->sequences[i].relid == relid)
+			pg_atomic_fetch_add_u64(&feed_shared->places[i].locks, 1);
 	LWLockRelease(&feed_shared->lock);
 }
 
 /*
- * Is it known which locks of a sequence there are?  *count becomes how many were
- * taken, and *least the least v0 of those that were found.
+ * Is it known which locks of an open sequence there are?  *count becomes how many
+ * were taken, and *least the least v0 of those that were found.  Sets
+ * open->is_logged as well.
  */
 bool
-feed_marks_know_locks(const FeedSequence *sequence, uint64 *count, int64 *least)
+feed_marks_know_locks(FeedOpen *open, uint64 *count, int64 *least)
 {
 	FeedPlace  *place;
 	bool		result = false;
 
 	LWLockAcquire(&feed_shared->lock, LW_SHARED);
-	place = find_place(sequence);
+	place = find_place(&open->sequence);
 	if (place != NULL)
 	{
+		open->is_logged = place->is_logged;
 		*count = pg_atomic_read_u64(&place->locks);
 		*least = place->least_lock;
 		result = *count == place->locks_read;

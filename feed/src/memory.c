@@ -24,7 +24,7 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 	/* The transactions that were running for marks are written before they are read. */
 	memset(shared, 0, FEED_RUNNING_OFFSET(0));
 	FEED_INIT_LWLOCK(&shared->lock);
-	for (int i = 0; i < FEED_SETS * FEED_WAYS; i++)
+	for (int i = 0; i < FEED_PLACES; i++)
 		pg_atomic_init_u64(&shared->places[i].locks, 0);
 	for (int i = 0; i < MaxBackends; i++)
 	{

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/xloginsert.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "compat.h"
@@ -52,6 +53,8 @@ void
 feed_sequence_open(FeedOpen *open, Oid relid)
 {
 	const char *why_not;
+
+	open->is_logged = false;
 
 	/* A lock that is already held may process no invalidations, so do it here. */
 	AcceptInvalidationMessages();
@@ -104,6 +107,37 @@ feed_sequence_read(FeedOpen *open, void (*with_page) (FeedOpen *, void *),
 	if (with_page != NULL)
 		with_page(open, arg);
 	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Write the page of an open sequence to the WAL, and set open->lsn to where that
+ * ends.  nextval() logs only once in 32 numbers, counted on the page; ALTER
+ * SEQUENCE ... START WITH, SET LOGGED and CREATE DATABASE ... TEMPLATE copy that
+ * count into files that were not logged so, and after a crash the sequence would
+ * give those numbers again.
+ */
+void
+feed_sequence_log(FeedOpen *open)
+{
+	Buffer		buffer;
+	Page		page;
+	HeapTupleHeader tuple;
+
+	/* With wal_level = minimal, a new file is flushed as its transaction commits. */
+	if (!RelationNeedsWAL(open->relation))
+		return;
+	buffer = ReadBuffer(open->relation, 0);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(buffer);
+	tuple = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+	START_CRIT_SECTION();
+	((Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff))->log_cnt = 0;
+	MarkBufferDirty(buffer);
+	open->lsn = log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
+	open->is_logged = true;
 }
 
 /* Close a sequence, and keep its lock, as for every relation that is read. */

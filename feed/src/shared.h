@@ -77,8 +77,9 @@ typedef struct FeedMark
 
 typedef struct FeedPlace
 {
-	FeedSequence sequence;
-	Oid			owner;			/* of the sequence */
+	uint16		of_database;	/* indexes of FeedShared.taken */
+	uint16		of_owner;		/* of the sequence, in this database */
+	bool		is_logged;		/* was the page written to the WAL? */
 	int			count;
 	pg_atomic_uint64 locks;		/* a count of those taken of the sequence, */
 	uint64		locks_read;		/* its value when they were last looked for, */
@@ -88,9 +89,8 @@ typedef struct FeedPlace
 	FeedMark	marks[FEED_MARKS];
 } FeedPlace;
 
-/* A sequence finds its place in a set, by its OID. */
-#define FEED_SETS	32
-#define FEED_WAYS	8
+#define FEED_PLACES		256
+#define FEED_OWNERS		4096
 
 typedef struct FeedShared
 {
@@ -98,7 +98,11 @@ typedef struct FeedShared
 	uint32		elements_used;	/* no element from here on was ever used */
 	LWLock		lock;			/* for places, and to join or leave */
 	uint64		places_taken;
-	FeedPlace	places[FEED_SETS * FEED_WAYS];
+	FeedSequence sequences[FEED_PLACES];	/* whose places follow */
+	FeedPlace	places[FEED_PLACES];
+
+	/* How many places databases and owners have, by a hash of their OIDs. */
+	uint16		taken[FEED_OWNERS];
 
 	/* One per process but the auxiliary ones, which run no transaction. */
 	FeedElement elements[FLEXIBLE_ARRAY_MEMBER];
@@ -120,6 +124,6 @@ typedef struct FeedShared
 	(FEED_DATABASES_OFFSET + MaxBackends * sizeof(FeedDatabase) + \
 	 (mark) * FEED_RUNNING_SIZE)
 #define FEED_SHARED_SIZE \
-	FEED_RUNNING_OFFSET(FEED_SETS * FEED_WAYS * FEED_MARKS)
+	FEED_RUNNING_OFFSET(FEED_PLACES * FEED_MARKS)
 
 #endif							/* FEED_SHARED_H */

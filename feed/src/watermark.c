@@ -54,6 +54,8 @@ compute(FeedOpen *open, FeedMark *mark, TransactionId **running)
 	FEED_TEST_POINT("computed");
 
 	/* After a crash the sequence must not give a number again. */
+	if (!open->is_logged)
+		feed_sequence_log(open);
 	XLogFlush(open->lsn);
 
 	mark->bound = Min(least, PG_INT64_MAX - 1) + 1;
@@ -72,23 +74,19 @@ compute(FeedOpen *open, FeedMark *mark, TransactionId **running)
  * more.
  */
 static int64
-find_or_compute(Oid sequence, Snapshot snapshot)
+find_or_compute(FeedOpen *open, Snapshot snapshot)
 {
 	static TransactionId *running = NULL;
-	FeedOpen	open;
 	FeedMark	mark;
 	int64		found;
 
-	feed_in_flight_join();
-	feed_sequence_open(&open, sequence);
-	compute(&open, &mark, &running);
-	found = feed_marks_exchange(&open, &mark, running, snapshot);
+	compute(open, &mark, &running);
+	found = feed_marks_exchange(open, &mark, running, snapshot);
 	FEED_TEST_POINT("exchanged");
 	if (found == 0 && IsolationUsesXactSnapshot())
 		FEED_STATE_ERROR(errmsg("no watermark of sequence \"%s\" is old enough for this transaction's snapshot",
-								RelationGetRelationName(open.relation)),
-						 errhint("Call fast_feed.watermark() in the transaction's first statement, or use READ COMMITTED."));
-	feed_sequence_close(&open);
+								RelationGetRelationName(open->relation)),
+						 errhint("Retry the transaction, and call fast_feed.watermark() in its first statement; or use READ COMMITTED."));
 
 	/* No later end would tell of the rows withheld from this statement. */
 	if (found < mark.bound)
@@ -105,6 +103,7 @@ typedef struct Given
 {
 	slist_node	node;
 	Snapshot	snapshot;
+	Oid			file;			/* of the sequence */
 	Oid			sequence;
 	int64		bound;
 	TransactionId xmax;
@@ -128,10 +127,12 @@ forget_at_end(void *arg pg_attribute_unused())
  * Find what a snapshot was given, at its address, or else what another one was
  * given for which the same transactions have ended: both see the same rows.
  * What was given to an earlier snapshot at this address is dropped, so that
- * there is one per address and sequence, however many statements there are.
+ * there is one per address and sequence, however many statements there are.  A
+ * sequence that has another file is another one: it was restarted, or that was
+ * rolled back.
  */
 static Given *
-find_given(Snapshot snapshot, Oid sequence)
+find_given(Snapshot snapshot, const FeedSequence *sequence)
 {
 	slist_mutable_iter i;
 	Given	   *found = NULL;
@@ -150,7 +151,8 @@ find_given(Snapshot snapshot, Oid sequence)
 			 memcmp(given->xip, snapshot->xip,
 					given->xcnt * sizeof(TransactionId)) == 0))
 		{
-			if (given->sequence != sequence)
+			if (given->sequence != sequence->relid ||
+				given->file != sequence->file)
 				continue;
 			found = given;
 			if (is_here)
@@ -165,13 +167,13 @@ find_given(Snapshot snapshot, Oid sequence)
 	return found;
 }
 
-/* The watermark of a sequence for a snapshot; it stays the same. */
+/* The watermark of an open sequence for a snapshot; it stays the same. */
 static int64
-watermark_for(Snapshot snapshot, Oid sequence)
+watermark_for(Snapshot snapshot, FeedOpen *open)
 {
 	static MemoryContextCallback at_end = {.func = forget_at_end};
 	Size		xip_size = snapshot->xcnt * sizeof(TransactionId);
-	Given	   *found = find_given(snapshot, sequence);
+	Given	   *found = find_given(snapshot, &open->sequence);
 	Given	   *given;
 
 	if (found != NULL && found->snapshot == snapshot)
@@ -179,13 +181,14 @@ watermark_for(Snapshot snapshot, Oid sequence)
 	given = MemoryContextAlloc(TopTransactionContext,
 							   offsetof(Given, xip) + xip_size);
 	given->snapshot = snapshot;
-	given->sequence = sequence;
+	given->sequence = open->sequence.relid;
+	given->file = open->sequence.file;
 	given->xmax = snapshot->xmax;
 	given->xcnt = snapshot->xcnt;
 	if (xip_size > 0)
 		memcpy(given->xip, snapshot->xip, xip_size);
 	given->bound = found != NULL ? found->bound :
-		find_or_compute(sequence, snapshot);
+		find_or_compute(open, snapshot);
 	if (!forgets_at_end)
 		MemoryContextRegisterResetCallback(TopTransactionContext, &at_end);
 	forgets_at_end = true;
@@ -211,7 +214,8 @@ feed_watermark(PG_FUNCTION_ARGS)
 	Oid			table = PG_GETARG_OID(0);
 	const char *column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 	Snapshot	snapshot;
-	Oid			sequence;
+	FeedOpen	open;
+	int64		result;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -225,8 +229,12 @@ feed_watermark(PG_FUNCTION_ARGS)
 		snapshot->takenDuringRecovery)
 		FEED_STATE_ERROR(errmsg("fast_feed.watermark() cannot use a snapshot taken during recovery"),
 						 errhint("Begin another transaction."));
-	sequence = feed_column_followed(table, column,
-									get_func_namespace(fcinfo->flinfo->fn_oid),
-									snapshot);
-	PG_RETURN_INT64(watermark_for(snapshot, sequence));
+	feed_in_flight_join();
+	feed_sequence_open(&open,
+					   feed_column_followed(table, column,
+											get_func_namespace(fcinfo->flinfo->fn_oid),
+											snapshot));
+	result = watermark_for(snapshot, &open);
+	feed_sequence_close(&open);
+	PG_RETURN_INT64(result);
 }

@@ -246,6 +246,7 @@ feed_guard(PG_FUNCTION_ARGS)
 			was_null == isnull)
 			return PointerGetDatum(row);
 	}
+	feed_column_require_privilege(column);
 	if (!isnull)
 	{
 		feed_sequence_open(&open, column->sequence);

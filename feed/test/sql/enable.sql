@@ -121,11 +121,15 @@ CREATE TABLE customer (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name 
 CREATE SEQUENCE changes;
 SELECT fast_feed.enable('customer', 'change', updates => true, sequence => 'changes');
 CREATE TRIGGER fast_feed_guard BEFORE INSERT OR UPDATE ON customer FOR EACH ROW EXECUTE FUNCTION fast_feed.guard('id');
+INSERT INTO customer (name) VALUES ('a');
+ALTER TRIGGER fast_feed_guard ON customer DEPENDS ON EXTENSION fast_feed;
 INSERT INTO customer (name) VALUES ('a'), ('b');
 UPDATE customer SET name = 'c' WHERE id = 1 RETURNING *;
 DROP TRIGGER fast_feed_guard ON customer;
 CREATE TRIGGER fast_feed_follow BEFORE INSERT ON customer EXECUTE FUNCTION fast_feed.follow('id');
 CREATE TRIGGER fast_feed_guard BEFORE INSERT OR UPDATE ON customer FOR EACH ROW EXECUTE FUNCTION fast_feed.guard('id');
+ALTER TRIGGER fast_feed_follow ON customer DEPENDS ON EXTENSION fast_feed;
+ALTER TRIGGER fast_feed_guard ON customer DEPENDS ON EXTENSION fast_feed;
 ALTER TABLE customer ENABLE ALWAYS TRIGGER fast_feed_guard;
 INSERT INTO customer (name) VALUES ('a'), ('b') RETURNING *;
 UPDATE customer SET name = 'c' WHERE name = 'a' RETURNING *;
@@ -170,11 +174,12 @@ SELECT t.* FROM (VALUES ('BEFORE INSERT ON by_hand EXECUTE FUNCTION fast_feed.gu
     ('BEFORE INSERT ON by_hand FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp(''id'', ''public.nothing'')'),
     ('BEFORE INSERT ON by_hand FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp(''id'', ''public.by_hand'')'),
     ('BEFORE INSERT ON by_hand FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp(''id'', ''public.changes'')')
-  ) AS v (definition), try('CREATE OR REPLACE TRIGGER t ' || definition, 'INSERT INTO by_hand DEFAULT VALUES',
-    'DROP TRIGGER t ON by_hand') AS t WHERE t NOT LIKE 'passes: % TRIGGER%';
+  ) AS v (definition), try('CREATE OR REPLACE TRIGGER t ' || definition, 'ALTER TRIGGER t ON by_hand DEPENDS ON EXTENSION fast_feed',
+    'INSERT INTO by_hand DEFAULT VALUES', 'DROP TRIGGER t ON by_hand') AS t WHERE t NOT LIKE 'passes: % TRIGGER%';
 SELECT fast_feed.follow();
 SELECT fast_feed.next('pg_class');
 CREATE TRIGGER t BEFORE INSERT OR UPDATE ON by_hand FOR EACH ROW EXECUTE FUNCTION fast_feed.guard();
+ALTER TRIGGER t ON by_hand DEPENDS ON EXTENSION fast_feed;
 ALTER TABLE by_hand ENABLE ALWAYS TRIGGER t;
 SELECT fast_feed.watermark('by_hand', 'id');
 SELECT fast_feed.watermark('by_hand');
@@ -182,6 +187,7 @@ DROP TRIGGER t ON by_hand;
 
 -- One that does not see every change
 CREATE TRIGGER t BEFORE INSERT ON by_hand FOR EACH ROW EXECUTE FUNCTION fast_feed.guard('id');
+ALTER TRIGGER t ON by_hand DEPENDS ON EXTENSION fast_feed;
 ALTER TABLE by_hand ENABLE ALWAYS TRIGGER t;
 SELECT fast_feed.watermark('by_hand');
 DROP TRIGGER t ON by_hand;
@@ -194,6 +200,32 @@ ALTER TABLE by_hand ENABLE TRIGGER ALL;
 SELECT fast_feed.watermark('by_hand');
 SELECT fast_feed.enable('by_hand', 'id');
 SELECT fast_feed.watermark('by_hand') > 0;
+
+-- With a snapshot that does not know for whom it has waited, or does not yet see the trigger
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT fast_feed.enable('by_hand', 'id');
+ROLLBACK;
+SELECT fast_feed.disable('by_hand');
+SELECT fast_feed.enable('by_hand', 'id') IS NULL, fast_feed.watermark('by_hand');
+SELECT fast_feed.enable('by_hand', 'id') IS NULL;
+BEGIN;
+SELECT fast_feed.disable('by_hand');
+DECLARE c CURSOR FOR SELECT fast_feed.watermark('by_hand') > 0;
+SELECT fast_feed.enable('by_hand', 'id') IS NULL;
+SELECT fast_feed.watermark('by_hand') > 0;
+FETCH c;
+ROLLBACK;
+-- In a transaction a sequence that is restarted is another one, and is the same again if that is rolled back.
+BEGIN;
+SELECT fast_feed.watermark('by_hand') AS before \gset
+SAVEPOINT a;
+SELECT fast_feed.skip('by_hand_id_seq', 99999);
+SELECT fast_feed.watermark('by_hand');
+ROLLBACK TO a;
+SELECT fast_feed.watermark('by_hand') = :before;
+TRUNCATE by_hand RESTART IDENTITY;
+SELECT fast_feed.watermark('by_hand');
+ROLLBACK;
 
 -- DROP EXTENSION takes triggers along, but no default, and none that was made by hand.
 SELECT fast_feed.disable('customer');

@@ -178,6 +178,7 @@ SELECT fast_feed.watermark('part');
 SELECT fast_feed.enable('part', 'id');
 ALTER TABLE part_1 DISABLE TRIGGER zzz_fast_feed_guard;
 CREATE TRIGGER by_hand BEFORE INSERT OR UPDATE ON part_1 FOR EACH ROW EXECUTE FUNCTION fast_feed.guard('id', 'public.t_id_seq');
+ALTER TRIGGER by_hand ON part_1 DEPENDS ON EXTENSION fast_feed;
 ALTER TABLE part_1 ENABLE ALWAYS TRIGGER by_hand;
 SELECT fast_feed.watermark('part');
 DROP TRIGGER by_hand ON part_1;

@@ -93,6 +93,9 @@ SELECT fast_feed.enable('mine.t', 'id', sequence => 'app.t_id_seq');
 CREATE TRIGGER follow BEFORE INSERT ON mine.t EXECUTE FUNCTION fast_feed.follow('id', 'app.t_id_seq');
 CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON mine.t FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp('id', 'app.t_id_seq');
 INSERT INTO mine.t VALUES (1);
+ALTER TRIGGER follow ON mine.t DEPENDS ON EXTENSION fast_feed;
+ALTER TRIGGER stamp ON mine.t DEPENDS ON EXTENSION fast_feed;
+INSERT INTO mine.t VALUES (1);
 DROP TRIGGER follow ON mine.t;
 INSERT INTO mine.t VALUES (1);
 ALTER TABLE mine.t ENABLE ALWAYS TRIGGER stamp;
@@ -110,6 +113,70 @@ CREATE TRIGGER stamp BEFORE INSERT ON public_table FOR EACH ROW EXECUTE FUNCTION
 INSERT INTO public_table VALUES (0);
 RESET ROLE;
 DROP TABLE public_table;
+-- Nor by one on a table of an owner who has granted him the privilege TRIGGER.
+SET ROLE feed_owner;
+CREATE TABLE app.open (n bigint);
+GRANT ALL ON app.open TO feed_nobody;
+SET ROLE feed_nobody;
+CREATE TRIGGER stamp BEFORE INSERT ON app.open FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp('n', 'app.t_id_seq');
+ALTER TRIGGER stamp ON app.open DEPENDS ON EXTENSION fast_feed;
+INSERT INTO app.open VALUES (0) RETURNING n;
+RESET ROLE;
+DROP TABLE app.open;
+-- Nor by a trigger on a partition that is his, or that has partitions.
+CREATE TABLE app.root (id bigserial, day int, hour int) PARTITION BY LIST (day);
+CREATE TABLE mine.mid PARTITION OF app.root FOR VALUES IN (1) PARTITION BY LIST (hour);
+CREATE TABLE mine.leaf PARTITION OF mine.mid FOR VALUES IN (1);
+SELECT fast_feed.enable('app.root', 'id');
+ALTER TABLE app.root OWNER TO feed_owner;
+ALTER TABLE mine.mid OWNER TO feed_nobody;
+ALTER TABLE mine.leaf OWNER TO feed_nobody;
+SET ROLE feed_nobody;
+ALTER TABLE mine.mid DISABLE TRIGGER USER;
+ALTER TABLE mine.leaf DISABLE TRIGGER zzz_fast_feed_guard;
+SELECT fast_feed.disable('app.root');
+CREATE TRIGGER aaa BEFORE INSERT ON mine.mid FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp('id', 'app.t_id_seq');
+INSERT INTO mine.leaf VALUES (1, 1, 1) RETURNING id;
+ALTER TRIGGER aaa ON mine.mid DEPENDS ON EXTENSION fast_feed;
+INSERT INTO mine.leaf VALUES (1, 1, 1) RETURNING id;
+CREATE OR REPLACE TRIGGER aaa BEFORE INSERT ON mine.mid FOR EACH ROW EXECUTE FUNCTION fast_feed.stamp('id');
+ALTER TRIGGER aaa ON mine.mid DEPENDS ON EXTENSION fast_feed;
+INSERT INTO mine.leaf VALUES (1, 1, 1) RETURNING id;
+-- Nor does he learn numbers by a guard.
+CREATE TABLE mine.guarded (id bigint NOT NULL);
+CREATE TRIGGER guard BEFORE INSERT ON mine.guarded FOR EACH ROW EXECUTE FUNCTION fast_feed.guard('id', 'app.t_id_seq');
+ALTER TRIGGER guard ON mine.guarded DEPENDS ON EXTENSION fast_feed;
+INSERT INTO mine.guarded VALUES (1);
+RESET ROLE;
+DROP TABLE app.root;
+
+-- A superuser who enables a table runs what its owner has defined, but as the owner.
+SET ROLE feed_nobody;
+CREATE TABLE mine.seen AS SELECT ''::text AS role, false AS is_superuser;
+CREATE FUNCTION mine.see() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION mine.f(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN mine.see(); END';
+CREATE TABLE mine.trap (id bigserial PRIMARY KEY);
+CREATE INDEX ON mine.trap (mine.f(1));
+CREATE OR REPLACE FUNCTION mine.see() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE mine.seen SET role = current_user, is_superuser = (SELECT usesuper FROM pg_user WHERE usename = current_user);
+  SET search_path = mine;
+  RETURN 1;
+END $$;
+RESET ROLE;
+SELECT fast_feed.enable('mine.trap', 'id');
+TABLE mine.seen;
+SHOW search_path;
+SELECT current_user = session_user;
+SET ROLE feed_nobody;
+CREATE OR REPLACE FUNCTION mine.see() RETURNS int LANGUAGE plpgsql AS 'BEGIN SET ROLE NONE; RETURN 1; END';
+-- In a session that has not evaluated it
+\c -
+SET client_min_messages = warning;
+SELECT fast_feed.enable('mine.trap', 'id');
+SELECT current_user = session_user;
+DROP TABLE mine.trap, mine.guarded;
+
 -- Nor by a trigger on a partition that is his.
 CREATE TABLE app.p (id bigserial, day int) PARTITION BY LIST (day);
 CREATE TABLE mine.p PARTITION OF app.p FOR VALUES IN (1);
@@ -118,6 +185,7 @@ ALTER TABLE app.p OWNER TO feed_owner;
 ALTER TABLE mine.p OWNER TO feed_nobody;
 SET ROLE feed_nobody;
 CREATE TRIGGER follow BEFORE INSERT ON mine.p EXECUTE FUNCTION fast_feed.follow('id');
+ALTER TRIGGER follow ON mine.p DEPENDS ON EXTENSION fast_feed;
 INSERT INTO mine.p VALUES (1, 1);
 RESET ROLE;
 DROP TRIGGER follow ON mine.p;

@@ -38,6 +38,48 @@ foreach my $turn (1 .. 3)
 		"crash $turn: the next number is above a position that was read before");
 }
 
+# Files of sequences in which PostgreSQL has copied how many numbers are logged ahead, though here
+# none is.
+my %made = (
+	'START WITH' => 'ALTER SEQUENCE t_id_seq START WITH 1',
+	'SET LOGGED' => 'ALTER TABLE t SET UNLOGGED; ALTER TABLE t SET LOGGED',
+	'a rewritten sequence' => 'ALTER TABLE t ALTER id TYPE integer; ALTER TABLE t ALTER id TYPE bigint',
+	'a template' => undef);
+foreach my $minimal (0, 1)
+{
+	$node->append_conf('postgresql.conf', $minimal ? "wal_level = minimal\nmax_wal_senders = 0" : 'wal_level = replica');
+	$node->restart;
+	foreach my $case (map { ([ $_, 0 ], [ $_, 1 ]) } sort keys %made)
+	{
+		my ($name, $is_read) = @$case;
+		my $database = $name eq 'a template' ? 'copy' : 'postgres';
+		$node->safe_psql('postgres', table('t'));
+		my $session = RawSession->start($node);
+		$session->query_safe($insert);
+		if ($made{$name})
+		{
+			# With wal_level = minimal, what a transaction has made itself is not logged.
+			$session->query_safe($_) foreach 'BEGIN', split(/; /, $made{$name}),
+			  $minimal ? "SELECT fast_feed.watermark('t')" : (), 'COMMIT';
+		}
+		else
+		{
+			$session->quit;
+			$node->safe_psql('template1', 'DROP DATABASE IF EXISTS copy');
+			$node->safe_psql('template1', 'CREATE DATABASE copy TEMPLATE postgres');
+		}
+		$session = RawSession->connect($node, database => $database);
+		$session->query_safe($_) foreach $is_read ? "SELECT fast_feed.watermark('t')" : (), 'BEGIN', ($insert) x 5, 'ROLLBACK';
+		$session->query_safe('SET synchronous_commit = on');
+		my $last = $session->query_safe($insert);
+		$name .= $is_read ? ', read before' : '';
+		is($session->query_safe("SELECT max(id) FROM t WHERE ${\ below('t')}"), $last, "$name: a position that was read");
+		$node->stop('immediate');
+		$node->start;
+		cmp_ok($node->safe_psql($database, $insert), '>', $last, "$name: after a crash the next number is above it");
+	}
+}
+
 # Sessions that are killed, in a transaction and at its end: the server begins anew, and holds
 # nobody back.  One that is terminated holds nobody back either.
 $node->append_conf('postgresql.conf', 'restart_after_crash = on');
