@@ -122,12 +122,18 @@ typedef struct FeedColumn
 	bool		valid;
 } FeedColumn;
 
+extern uint64 feed_column_changes;
+extern uint64 feed_column_own_changes;
+
 extern void feed_column_init(void);
+extern FeedColumn *feed_column_of(Relation relation, const Trigger *trigger);
 extern const FeedColumn *feed_column_of_call(FunctionCallInfo fcinfo,
 											 bool for_each_row);
 extern void feed_column_require_privilege(const FeedColumn *column);
-extern Oid	feed_column_followed(Oid table, const char *name, Oid namespace,
-								 Snapshot snapshot);
+
+/* followed.c: tables that readers can follow. */
+extern Oid	feed_followed(Oid table, const char *name, Oid namespace,
+						  Snapshot snapshot);
 
 /* watermark.c: the bound below which a statement sees all that it ever could. */
 extern bool feed_watermark_is_given(void);

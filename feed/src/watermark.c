@@ -231,9 +231,9 @@ feed_watermark(PG_FUNCTION_ARGS)
 						 errhint("Begin another transaction."));
 	feed_in_flight_join();
 	feed_sequence_open(&open,
-					   feed_column_followed(table, column,
-											get_func_namespace(fcinfo->flinfo->fn_oid),
-											snapshot));
+					   feed_followed(table, column,
+									 get_func_namespace(fcinfo->flinfo->fn_oid),
+									 snapshot));
 	result = watermark_for(snapshot, &open);
 	feed_sequence_close(&open);
 	PG_RETURN_INT64(result);

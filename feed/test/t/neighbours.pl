@@ -43,16 +43,24 @@ foreach my $attacker (@attackers)
 }
 my $poll = q{DO $$ BEGIN FOR i IN 1 .. 600 LOOP PERFORM fast_feed.watermark(format('mine.many_%s', i)::regclass); END LOOP; END $$};
 my ($reader, $writer) = map { RawSession->start($node) } 1 .. 2;
+
+# Sixty of our own, less than a fair share: a half of the half that our database has.
+my $each = q{DO $$ BEGIN FOR i IN 1 .. 60 LOOP EXECUTE replace('%s', '#', i::text); END LOOP; END $$};
+my $poll_ours = q{DO $$ BEGIN FOR i IN 1 .. 60 LOOP PERFORM fast_feed.watermark(format('ours_%s', i)::regclass); END LOOP; END $$};
+$writer->query_safe(sprintf $each, $_) foreach 'CREATE TABLE ours_# (id bigserial PRIMARY KEY)',
+  "SELECT fast_feed.enable(''ours_#'', ''id'')", 'INSERT INTO ours_# DEFAULT VALUES';
 my $watermark = "SELECT fast_feed.watermark('t')";
 foreach my $attacker (@attackers)
 {
 	my $who = $attacker == $attackers[0] ? 'the owner of another database' : 'another role';
-	$reader->query_safe($watermark);
+	$reader->query_safe($_) foreach $watermark, $poll_ours;
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	$reader->query_safe('SELECT count(*) FROM t');
 	$writer->query_safe('INSERT INTO t DEFAULT VALUES');
+	$writer->query_safe(sprintf $each, 'INSERT INTO ours_# DEFAULT VALUES');
 	$attacker->query_safe($poll) foreach 1 .. 3;
 	cmp_ok($reader->query_safe($watermark), '>', 1, "$who polls many sequences: an older snapshot has its watermark");
+	is($reader->outcome($poll_ours), 'value ', "$who polls many sequences: an older snapshot has that of each of ours");
 	$reader->query_safe('COMMIT');
 
 	# What it restarts, sets, drops, holds back, locks, is its own.

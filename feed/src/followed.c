@@ -1,0 +1,160 @@
+/*
+ * followed.c
+ *	  Is a table followed, so that a reader misses none of its rows?
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "compat.h"
+#include "feed.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+/*
+ * The column of a trigger that fires for every row of a table, whoever writes it:
+ * the one of this name or, with NULL, any; NULL if there is none.  In the schema
+ * of these functions, those that are fired so are guard() and stamp().  Raises
+ * an error if there are several, or if other triggers, which are in the order of
+ * their names, come later.
+ */
+static FeedColumn *
+find_covered(Relation relation, const char *name, Oid namespace)
+{
+	FeedColumn *found = NULL;
+	const char *later = NULL;
+
+	/* A copy, as an invalidation meanwhile would free the relation's. */
+	const TriggerDesc *triggers = CopyTriggerDesc(relation->trigdesc);
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		FeedColumn *column;
+
+		if (trigger->tgenabled == TRIGGER_DISABLED ||
+			!TRIGGER_FOR_ROW(trigger->tgtype) ||
+			!TRIGGER_FOR_BEFORE(trigger->tgtype) ||
+			!(TRIGGER_FOR_INSERT(trigger->tgtype) ||
+			  TRIGGER_FOR_UPDATE(trigger->tgtype)))
+			continue;
+		if (get_func_namespace(trigger->tgfoid) != namespace)
+		{
+			later = trigger->tgname;
+			continue;
+		}
+		if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
+			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
+			!TRIGGER_FOR_INSERT(trigger->tgtype) ||
+			!TRIGGER_FOR_UPDATE(trigger->tgtype) ||
+			(name != NULL && (trigger->tgnargs == 0 ||
+							  strcmp(name, trigger->tgargs[0]) != 0)))
+			continue;
+		column = feed_column_of(relation, trigger);
+		if (found != NULL && found->sequence != column->sequence)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("relation \"%s\" is followed by more than one column",
+							RelationGetRelationName(relation)),
+					 errhint("Name the column as the second argument.")));
+		found = column;
+		later = NULL;
+	}
+	if (found != NULL && later != NULL)
+		FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
+								RelationGetRelationName(relation)),
+						 errdetail("Its trigger \"%s\" fires after that of fast_feed, and could change the number.", later),
+						 errhint("Rename it, so that it fires before."));
+	return found;
+}
+
+/*
+ * Raise an error unless each partition has the trigger as well, and its rows
+ * are of this server; or if there are children, which have none.
+ */
+static void
+require_tree(Relation relation, FeedColumn *column, Oid namespace)
+{
+	const char *name;
+	uint64		before = feed_column_changes;
+	ListCell   *cell;
+
+	if (!relation->rd_rel->relhassubclass || column->tree_changes == feed_column_own_changes)
+		return;
+	name = get_attname(column->relation, column->attnum, false);
+	foreach(cell, find_all_inheritors(column->relation, AccessShareLock, NULL))
+	{
+		Relation	child = table_open(lfirst_oid(cell), NoLock);
+		bool		is_local = child->rd_rel->relispartition &&
+			child->rd_rel->relkind != RELKIND_FOREIGN_TABLE;
+		const FeedColumn *of_child = is_local ?
+			find_covered(child, name, namespace) : NULL;
+
+		if (lfirst_oid(cell) != column->relation &&
+			(of_child == NULL || of_child->sequence != column->sequence))
+			FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
+									RelationGetRelationName(relation)),
+							 errdetail(!child->rd_rel->relispartition ?
+									   "Readers would miss rows of \"%s\", which inherits from it." :
+									   child->rd_rel->relkind == RELKIND_FOREIGN_TABLE ?
+									   "Readers would miss rows of \"%s\", which is a foreign table." :
+									   "Readers would miss rows of partition \"%s\", whose trigger is not enabled ALWAYS, or is of another sequence.",
+									   RelationGetRelationName(child)),
+							 is_local ?
+							 errhint("Call fast_feed.enable() again.") : 0);
+		table_close(child, NoLock);
+	}
+	if (feed_column_changes == before)
+		column->tree_changes = feed_column_own_changes;
+}
+
+/*
+ * The sequence by which a table is followed, by the column of this name or,
+ * with NULL, by the only one.  Raises an error unless a trigger covers every
+ * row, and did so when the snapshot was taken, as readers could miss some; and
+ * unless the role may select the column.
+ */
+Oid
+feed_followed(Oid table, const char *name, Oid namespace,
+					 Snapshot snapshot)
+{
+	Relation	relation = table_open(table, AccessShareLock);
+	FeedColumn *found = NULL;
+	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
+
+	/* Reveal nothing to a role that may select nothing. */
+	if (result == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT,
+								  ACLMASK_ANY) == ACLCHECK_OK)
+		found = find_covered(relation, name, namespace);
+	if (result != ACLCHECK_OK && found != NULL)
+		result = pg_attribute_aclcheck(table, found->attnum, GetUserId(),
+									   ACL_SELECT);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, get_relkind_objtype(relation->rd_rel->relkind),
+					   RelationGetRelationName(relation));
+	if (found == NULL)
+		FEED_STATE_ERROR(name == NULL ?
+						 errmsg("relation \"%s\" is not followed",
+								RelationGetRelationName(relation)) :
+						 errmsg("relation \"%s\" is not followed by column \"%s\"",
+								RelationGetRelationName(relation), name),
+						 relation->rd_rel->relkind == RELKIND_VIEW ?
+						 errhint("Name the table from which the view selects.") :
+						 errhint("Its owner has to call fast_feed.enable(), again if triggers were disabled since."));
+	feed_column_require_privilege(found);
+	require_tree(relation, found, namespace);
+	if (TransactionIdPrecedes(found->created, snapshot->xmin))
+		found->created = FrozenTransactionId;
+	if (TransactionIdIsNormal(found->created) &&
+		(TransactionIdIsCurrentTransactionId(found->created) ?
+		 found->command >= snapshot->curcid :
+		 XidInMVCCSnapshot(found->created, snapshot)))
+		FEED_STATE_ERROR(errmsg("relation \"%s\" was not yet followed when this snapshot was taken",
+								RelationGetRelationName(relation)),
+						 errhint("Begin another transaction."));
+	table_close(relation, NoLock);
+	return found->sequence;
+}
