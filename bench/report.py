@@ -123,6 +123,29 @@ SECTIONS = {
         ' sends with its row, or calls `uuidv7_feed_wait()`. Latency: from the insertion of a'
         ' row to the statement that delivers it. `synchronous_commit = off`, unless it is'
         ' named.', 'reader'),
+    'feed writes': Section(
+        'fast_feed: rows',
+        f'300,000 rows into an empty table `(id bigint PRIMARY KEY, n integer)`, by `INSERT ... SELECT`'
+        ' and by COPY, after a checkpoint; then single rows, one per transaction, by clients of'
+        ' pgbench, `synchronous_commit = off`. Ratios are of the same round. A default that is'
+        ' volatile, or a BEFORE ROW trigger, turns off the batches in which COPY inserts; that of'
+        ' an identity column is exempt.', 'numbers by', [
+            Column('ms by a statement', 'time', 'rows by a statement'),
+            Column('ms by COPY', 'time', 'rows by COPY'),
+            Column('us a row, 2 clients', 'time', 'single rows, 2 clients'),
+            *(Column(f'times identity, {what} (quartiles)', 'times identity', what, quartiles=True)
+              for what in ('rows by a statement', 'rows by COPY', 'single rows, 2 clients',
+                           'single rows, 8 clients'))]),
+    'feed watermark': Section(
+        'fast_feed: the watermark',
+        "A transaction that calls `fast_feed.watermark()`, in a PL/pgSQL loop, less one that calls"
+        ' `pg_relation_filenode()`; by the number of sessions with a transaction in flight that has'
+        ' used the sequence.', 'us by transactions in flight', metric='us'),
+    'feed waiters': Section(
+        'fast_feed: beside waiters',
+        'Single rows by four clients, `synchronous_commit = off`, beside sessions that wait in a'
+        ' loop, in the same database or another one; times as many as beside none, in the same'
+        ' round.', 'times as many by waiters', metric='times as many as beside none'),
     'appends': Section(
         'Event stores: appends',
         'Stores as shipped, and on positions of a feed, as `examples/` puts them there. Every'

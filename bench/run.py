@@ -13,7 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / 'feed/bench'))
+
 import experiments
+import feed
 import stores
 from results import Results
 from server import Server
@@ -82,7 +85,7 @@ def main():
     # So that the servers are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit('terminated'))
     conf = options.conf.read_text(encoding='ascii')
-    preload = f"shared_preload_libraries = 'fast_uuid,{NOOP}'\n"
+    preload = f"shared_preload_libraries = 'fast_uuid,fast_feed,{NOOP}'\n"
     # A short path: that of a socket has a limit.
     with tempfile.TemporaryDirectory(prefix='fu') as directory, \
             Server(options.bindir, Path(directory) / 'a', conf + preload) as server, \
@@ -95,7 +98,7 @@ def main():
                         *options.setup):
                     connection.execute(statement)
         bench = Bench(options, server, unpreloaded)
-        for experiment in experiments.ALL + stores.ALL * options.stores:
+        for experiment in experiments.ALL + feed.ALL + stores.ALL * options.stores:
             if not options.only or experiment.__name__ in options.only:
                 experiment(bench)
         options.results.mkdir(exist_ok=True)

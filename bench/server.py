@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import time
+from contextlib import contextmanager
 
 import psycopg
 
@@ -63,6 +64,31 @@ class Server:
         out = subprocess.run(command, env={**os.environ, 'PGOPTIONS': options}, check=True,
                              capture_output=True, text=True, input=script).stdout
         return float(re.search(r'^tps = ([\d.]+)', out, re.MULTILINE)[1])
+
+
+    @contextmanager
+    def in_background(self, script, clients, database, *options):
+        """Clients of pgbench that repeat a script, inside the with block."""
+        if not clients:
+            yield
+            return
+        command = [self.bindir / 'pgbench', '-h', self.directory, '-U', 'postgres', '-n',
+                   '-M', 'prepared', '-f', '-', '-c', str(clients), '-T', '3600', *options, database]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, text=True) as process:
+            process.stdin.write(script)
+            process.stdin.close()
+            with self.connect() as connection:
+                while connection.execute(
+                        "SELECT count(*) < %s FROM pg_stat_activity WHERE datname = %s"
+                        " AND application_name = 'pgbench'", [clients, database]).fetchone()[0]:
+                    if process.poll() is not None:
+                        raise RuntimeError('pgbench has ended')
+                    time.sleep(0.01)
+            try:
+                yield
+            finally:
+                process.terminate()
 
 
 def time_ms(connection, statement, settings=None):

@@ -39,13 +39,6 @@
 #define FEED_GET_NAMED_SEGMENT	GetNamedDSMSegment
 #endif
 
-/* The number of this process in ProcGlobal, which 17 moved. */
-#if PG_VERSION_NUM >= 170000
-#define FEED_MY_PROC_NUMBER	((uint32) MyProcNumber)
-#else
-#define FEED_MY_PROC_NUMBER	((uint32) MyProc->pgprocno)
-#endif
-
 /*
  * The name of our lock in wait events.  Before 19 each process must register
  * it, and shows "extension" until it knows the number, by attaching.

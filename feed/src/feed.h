@@ -33,7 +33,7 @@ extern void fuuid_test_point(const char *name);
 
 /* memory.c: shared memory, NULL until attached, and this backend's part of it. */
 extern FeedShared *feed_shared;
-extern FeedElement *feed_my_element;
+extern int	feed_my_number;
 extern FeedDatabase *feed_my_database;
 
 extern void feed_memory_init(void);

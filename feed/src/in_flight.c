@@ -25,7 +25,9 @@ PG_FUNCTION_INFO_V1(feed_in_flight);
 
 static FeedPublished *published = NULL;
 static int	published_count = 0;
-static int	in_element = 0;		/* how many are in shared memory; others are locks */
+static int	in_memory = 0;		/* how many are in shared memory; others are locks */
+
+#define MY_STATE (&feed_shared->states[feed_my_number])
 
 static bool preparing = false;	/* has keep_for_prepared() been called? */
 
@@ -107,11 +109,11 @@ clear_published(void)
 	if (published_count == 0)
 		return;
 	FEED_TEST_POINT("clearing");
-	transaction = pg_atomic_read_u64(&feed_my_element->state) >> FEED_STATE_BITS;
+	transaction = pg_atomic_read_u64(MY_STATE) >> FEED_STATE_BITS;
 	pg_memory_barrier();
-	pg_atomic_write_u64(&feed_my_element->state,
+	pg_atomic_write_u64(MY_STATE,
 						(transaction + 1) << FEED_STATE_BITS);
-	published_count = in_element = 0;
+	published_count = in_memory = 0;
 	FEED_TEST_POINT("cleared");
 
 	/* Increment before waking: who joins the list later sees the new count. */
@@ -157,7 +159,7 @@ leave(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 void
 feed_in_flight_join(void)
 {
-	if (feed_my_element != NULL)
+	if (feed_my_number >= 0)
 		return;
 	feed_join();
 	before_shmem_exit(leave, 0);
@@ -185,16 +187,16 @@ static void
 enter(FeedOpen *open, void *arg)
 {
 	FeedPublished *entry = arg;
-	FeedPair   *pair = &feed_my_element->pairs[in_element];
+	FeedPair   *pair = FEED_PAIR(feed_shared, feed_my_number, in_memory);
 
 	entry->v0 = open->last;
 	pair->relid = open->sequence.relid;
 	pg_atomic_write_u64(&pair->v0, (uint64) open->last);
 	FEED_TEST_POINT("publishing");
 	pg_write_barrier();
-	pg_atomic_write_u64(&feed_my_element->state,
-						pg_atomic_read_u64(&feed_my_element->state) + 1);
-	in_element++;
+	pg_atomic_write_u64(MY_STATE,
+						pg_atomic_read_u64(MY_STATE) + 1);
+	in_memory++;
 }
 
 /*
@@ -205,14 +207,14 @@ enter(FeedOpen *open, void *arg)
 static void
 make_room(void)
 {
-	if (in_element < FEED_PAIRS)
+	if (in_memory < FEED_PAIRS)
 		return;
 	if (!published[published_count - 1].is_locked)
 		lock_pair(&published[published_count - 1]);
 	pg_memory_barrier();
-	pg_atomic_write_u64(&feed_my_element->state,
-						pg_atomic_read_u64(&feed_my_element->state) - 1);
-	in_element--;
+	pg_atomic_write_u64(MY_STATE,
+						pg_atomic_read_u64(MY_STATE) - 1);
+	in_memory--;
 	FEED_TEST_POINT("made_room");
 }
 
@@ -323,29 +325,59 @@ least_of_locks(FeedOpen *open, int64 least)
 }
 
 /*
- * Copy what a backend of this database has published; returns how many pairs.
- * If that changes meanwhile its transaction has ended, and one that begins now
+ * Call with_pair for each pair that the backends of this database have published.
+ * If one changes meanwhile its transaction has ended, and one that begins now
  * draws later: neither counts for who has read the sequence before.
  */
-static int
-copy_pairs(FeedElement *element, int *pid, Oid *relids, int64 *v0s)
+static inline void
+for_each_pair(void (*with_pair) (const FeedBackend *, Oid, int64, void *),
+			  void *arg)
 {
-	uint64		state = pg_atomic_read_u64(&element->state);
+	FeedBackend *backends = FEED_BACKENDS(feed_shared);
+	pg_atomic_uint64 *states = feed_shared->states;
+	int			used = feed_shared->backends_used;
 
-	if (FEED_STATE_PAIRS(state) == 0)
-		return 0;
-	pg_read_barrier();
-	if (element->database != MyDatabaseId)
-		return 0;
-	*pid = element->pid;
-	for (int i = 0; i < FEED_STATE_PAIRS(state); i++)
+	for (int number = 0; number < used; number++)
 	{
-		relids[i] = element->pairs[i].relid;
-		v0s[i] = (int64) pg_atomic_read_u64(&element->pairs[i].v0);
+		uint64		state = pg_atomic_read_u64(&states[number]);
+		FeedBackend *backend = &backends[number];
+
+		for (int i = 0; i < FEED_STATE_PAIRS(state); i++)
+		{
+			FeedPair   *pair = i == 0 ? &backend->first :
+				FEED_PAIR(feed_shared, number, i);
+			Oid			relid;
+			int64		v0;
+
+			pg_read_barrier();
+			if (backend->database != MyDatabaseId)
+				break;
+			relid = pair->relid;
+			v0 = (int64) pg_atomic_read_u64(&pair->v0);
+			pg_read_barrier();
+			if (pg_atomic_read_u64(&states[number]) >> FEED_STATE_BITS !=
+				state >> FEED_STATE_BITS)
+				break;
+			with_pair(backend, relid, v0, arg);
+		}
 	}
-	pg_read_barrier();
-	return pg_atomic_read_u64(&element->state) >> FEED_STATE_BITS ==
-		state >> FEED_STATE_BITS ? FEED_STATE_PAIRS(state) : 0;
+}
+
+/* Of a sequence, the least of what was published and of this. */
+typedef struct Least
+{
+	Oid			relid;
+	int64		v0;
+} Least;
+
+static inline void
+take_least(const FeedBackend *backend pg_attribute_unused(), Oid relid,
+		   int64 v0, void *arg)
+{
+	Least	   *least = arg;
+
+	if (relid == least->relid && v0 < least->v0)
+		least->v0 = v0;
 }
 
 /*
@@ -360,60 +392,41 @@ copy_pairs(FeedElement *element, int *pid, Oid *relids, int64 *v0s)
 int64
 feed_in_flight_least(FeedOpen *open)
 {
-	int64		least = open->last;
-	uint32		used;
+	Least		least = {.relid = open->sequence.relid,.v0 = open->last};
 
 	pg_memory_barrier();
-	used = feed_shared->elements_used;
-	for (uint32 i = 0; i < used; i++)
-	{
-		int			pid;
-		Oid			relids[FEED_PAIRS];
-		int64		v0s[FEED_PAIRS];
-		int			count = copy_pairs(&feed_shared->elements[i], &pid, relids, v0s);
+	for_each_pair(take_least, &least);
+	FEED_TEST_POINT("states_read");
+	pg_memory_barrier();
+	least.v0 = least_of_locks(open, least.v0);
+	pg_memory_barrier();
+	return least.v0;
+}
 
-		for (int k = 0; k < count; k++)
-			if (relids[k] == open->sequence.relid)
-				least = Min(least, v0s[k]);
-	}
-	FEED_TEST_POINT("elements_read");
-	pg_memory_barrier();
-	least = least_of_locks(open, least);
-	pg_memory_barrier();
-	return least;
+/* A row of in_flight(); the number is shown to who may see the sequence. */
+static void
+put_row(const FeedBackend *backend, Oid relid, int64 v0, void *arg)
+{
+	ReturnSetInfo *result = arg;
+	bool		is_missing = false; /* not committed yet */
+	Datum		values[] = {Int32GetDatum(backend->pid),
+	ObjectIdGetDatum(relid), Int64GetDatum(v0)};
+	bool		nulls[] = {false, false,
+		pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT | ACL_USAGE,
+							  &is_missing) != ACLCHECK_OK};
+
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
 /*
  * For holders() in SQL, a row for each session and sequence: process ID,
- * sequence, and, for who may see that, the last number before its own.
+ * sequence, and the last number before its own.
  */
 Datum
 feed_in_flight(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	uint32		used;
-
 	InitMaterializedSRF(fcinfo, 0);
 	feed_in_flight_join();
-	used = feed_shared->elements_used;
-	for (uint32 i = 0; i < used; i++)
-	{
-		int			pid;
-		Oid			relids[FEED_PAIRS];
-		int64		v0s[FEED_PAIRS];
-		int			count = copy_pairs(&feed_shared->elements[i], &pid, relids, v0s);
-
-		for (int k = 0; k < count; k++)
-		{
-			Datum		values[] = {Int32GetDatum(pid),
-				ObjectIdGetDatum(relids[k]), Int64GetDatum(v0s[k])};
-			bool		is_missing = false; /* not committed yet */
-			bool		nulls[] = {false, false,
-				pg_class_aclcheck_ext(relids[k], GetUserId(), ACL_SELECT | ACL_USAGE,
-									  &is_missing) != ACLCHECK_OK};
-
-			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-		}
-	}
+	for_each_pair(put_row, fcinfo->resultinfo);
 	return (Datum) 0;
 }

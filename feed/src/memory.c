@@ -13,7 +13,7 @@
 #define SEGMENT_NAME "fast_feed"
 
 FeedShared *feed_shared = NULL;
-FeedElement *feed_my_element = NULL;
+int			feed_my_number = -1;
 FeedDatabase *feed_my_database = NULL;
 
 static void
@@ -32,9 +32,9 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 		uint64		random = pg_prng_uint64_range(&pg_global_prng_state, 1,
 												  UINT64CONST(1) << 51);
 
-		pg_atomic_init_u64(&shared->elements[i].state, 0);
+		pg_atomic_init_u64(&shared->states[i], 0);
 		for (int k = 0; k < FEED_PAIRS; k++)
-			pg_atomic_init_u64(&shared->elements[i].pairs[k].v0, 0);
+			pg_atomic_init_u64(&FEED_PAIR(shared, i, k)->v0, 0);
 		pg_atomic_init_u64(&database->ended, random);
 		pg_atomic_init_u64(&database->due_us, 0);
 		ConditionVariableInit(&database->ended_cv);
@@ -142,21 +142,26 @@ find_database(void)
 void
 feed_join(void)
 {
-	uint32		number = FEED_MY_PROC_NUMBER;
+	FeedBackend *backends;
+	int			number = 0;
 
 	attach();
+	backends = FEED_BACKENDS(feed_shared);
 	FEED_TEST_POINT("joining");
-	if (number >= (uint32) MaxBackends || !OidIsValid(MyDatabaseId))
-		elog(ERROR, "fast_feed requires a backend of a database");
+	if (!OidIsValid(MyDatabaseId))
+		elog(ERROR, "fast_feed requires a database");
 	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
+	while (number < MaxBackends && backends[number].pid != 0)
+		number++;
+	if (number == MaxBackends)
+		elog(ERROR, "fast_feed requires a backend of its own");
 	feed_my_database = find_database();
 	feed_my_database->joined++;
-	if (feed_shared->elements_used <= number)
-		feed_shared->elements_used = number + 1;
+	backends[number].pid = MyProcPid;
+	backends[number].database = MyDatabaseId;
+	feed_shared->backends_used = Max(feed_shared->backends_used, number + 1);
+	feed_my_number = number;
 	LWLockRelease(&feed_shared->lock);
-	feed_my_element = &feed_shared->elements[number];
-	feed_my_element->database = MyDatabaseId;
-	feed_my_element->pid = MyProcPid;
 	FEED_TEST_POINT("joined");
 }
 
@@ -166,7 +171,8 @@ feed_leave(void)
 {
 	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
 	feed_my_database->joined--;
+	FEED_BACKENDS(feed_shared)[feed_my_number].pid = 0;
 	LWLockRelease(&feed_shared->lock);
-	feed_my_element = NULL;
+	feed_my_number = -1;
 	feed_my_database = NULL;
 }

@@ -37,18 +37,25 @@ typedef struct FeedPair
 /* So many fit; what a transaction publishes beyond them are locks. */
 #define FEED_PAIRS	7
 
-/* FeedElement.state is a count of transactions and, below, one of pairs. */
+/*
+ * The state of a backend is a count of transactions and, below, one of the pairs
+ * that are published.  Readers look at that of each, so they lie close together.
+ */
 #define FEED_STATE_BITS	8
 #define FEED_STATE_PAIRS(state)	((int) ((state) & 0xff))
 
-/* A backend that has joined, in cache lines of its own. */
-typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedElement
+/* A backend that has joined.  Few transactions have more than the first pair. */
+typedef struct FeedBackend
 {
-	Oid			database;		/* written before "state" */
-	int			pid;
-	pg_atomic_uint64 state;
-	FeedPair	pairs[FEED_PAIRS];
-} FeedElement;
+	Oid			database;		/* written before the state */
+	int			pid;			/* 0: is free */
+	FeedPair	first;
+} FeedBackend;
+
+typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedFurther
+{
+	FeedPair	pairs[FEED_PAIRS - 1];
+} FeedFurther;
 
 /*
  * A database of which a backend has joined, in cache lines of its own.  There
@@ -95,7 +102,7 @@ typedef struct FeedPlace
 typedef struct FeedShared
 {
 	uint32		layout;			/* always the first member */
-	uint32		elements_used;	/* no element from here on was ever used */
+	int			backends_used;	/* none from here on has ever joined */
 	LWLock		lock;			/* for places, and to join or leave */
 	uint64		places_taken;
 	FeedSequence sequences[FEED_PLACES];	/* whose places follow */
@@ -105,12 +112,21 @@ typedef struct FeedShared
 	uint16		taken[FEED_OWNERS];
 
 	/* One per process but the auxiliary ones, which run no transaction. */
-	FeedElement elements[FLEXIBLE_ARRAY_MEMBER];
+	pg_atomic_uint64 states[FLEXIBLE_ARRAY_MEMBER];
 } FeedShared;
 
-/* After the elements come the databases. */
+/* After the states come the backends, their further pairs, and the databases. */
+#define FEED_BACKENDS_OFFSET \
+	(offsetof(FeedShared, states) + MaxBackends * sizeof(pg_atomic_uint64))
+#define FEED_BACKENDS(shared) \
+	((FeedBackend *) ((char *) (shared) + FEED_BACKENDS_OFFSET))
+#define FEED_FURTHER_OFFSET \
+	TYPEALIGN(PG_CACHE_LINE_SIZE, \
+			  FEED_BACKENDS_OFFSET + MaxBackends * sizeof(FeedBackend))
 #define FEED_DATABASES_OFFSET \
-	(offsetof(FeedShared, elements) + MaxBackends * sizeof(FeedElement))
+	(FEED_FURTHER_OFFSET + MaxBackends * sizeof(FeedFurther))
+#define FEED_PAIR(shared, backend, i) ((i) == 0 ? &FEED_BACKENDS(shared)[backend].first : \
+	&((FeedFurther *) ((char *) (shared) + FEED_FURTHER_OFFSET))[backend].pairs[(i) - 1])
 #define FEED_DATABASE(shared, i) \
 	((FeedDatabase *) ((char *) (shared) + FEED_DATABASES_OFFSET) + (i))
 

@@ -79,7 +79,7 @@ sub others_work
 
 foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
-	foreach my $point ('sequence_read', 'elements_read', 'locks_read', 'computed', 'exchanging')
+	foreach my $point ('sequence_read', 'states_read', 'locks_read', 'computed', 'exchanging')
 	{
 		my $name = "$isolation reader at $point";
 		begin('open');

@@ -206,7 +206,7 @@ refused($reader, "SELECT fast_feed.watermark('t')", '55000', 'does not own exact
 $other->query_safe('ALTER SEQUENCE t_id_seq OWNED BY t.id');
 check_late_row('owned again', 6);
 
-# More sequences in a transaction than fit into its element of shared memory, in a savepoint
+# More sequences in a transaction than fit into shared memory, in a savepoint
 # that is rolled back, prepared, and over a crash.
 my @tables = map { "many_$_" } 1 .. 20;
 $other->query_safe($_) foreach map { split /(?<=;)/, table($_) } @tables;

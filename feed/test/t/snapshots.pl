@@ -164,7 +164,7 @@ $other->query_safe($restart);
 is(end_waiting(), 0, 'READ COMMITTED: nothing, where none is old enough');
 is($reader->query_safe("SELECT fast_feed.watermark('fresh')"), 10, '... and all in the next statement');
 
-# A table that is enabled after the snapshot: what was written before is in no element.
+# A table that is enabled after the snapshot: nobody has published what was written before.
 $node->safe_psql('postgres', q{CREATE SEQUENCE shared;
 CREATE TABLE one (id bigint PRIMARY KEY DEFAULT nextval('shared'));
 CREATE TABLE two (id bigint PRIMARY KEY DEFAULT nextval('shared'));
