@@ -62,6 +62,7 @@ typedef struct FeedOpen
 	bool		is_logged;		/* was the page written to the WAL by us? */
 } FeedOpen;
 
+extern void feed_sequence_open_again(FeedOpen *open, Oid relid);
 extern void feed_sequence_open(FeedOpen *open, Oid relid);
 extern void feed_sequence_open_to_draw(FeedOpen *open, Oid relid);
 extern void feed_sequence_read(FeedOpen *open,
@@ -96,7 +97,7 @@ typedef struct FeedPublished
 extern void feed_in_flight_init(void);
 extern void feed_in_flight_join(void);
 extern bool feed_in_flight_has_published(void);
-extern FeedPublished *feed_in_flight_find(const FeedOpen *open);
+extern FeedPublished *feed_in_flight_open(FeedOpen *open, Oid relid);
 extern FeedPublished *feed_in_flight_publish(FeedOpen *open);
 extern int64 feed_in_flight_least(FeedOpen *open);
 

@@ -172,14 +172,35 @@ feed_in_flight_has_published(void)
 }
 
 /* What this transaction has published of a sequence's file, or NULL. */
-FeedPublished *
-feed_in_flight_find(const FeedOpen *open)
+static FeedPublished *
+find(const FeedOpen *open)
 {
 	for (int i = published_count - 1; i >= 0; i--)
 		if (published[i].relid == open->sequence.relid &&
 			published[i].file == open->sequence.file)
 			return &published[i];
 	return NULL;
+}
+
+/*
+ * Open a sequence that this transaction has published in the file that it has
+ * now.  Else returns NULL, and nothing is open.
+ */
+FeedPublished *
+feed_in_flight_open(FeedOpen *open, Oid relid)
+{
+	FeedPublished *entry = NULL;
+
+	for (int i = 0; i < published_count; i++)
+		if (published[i].relid == relid)
+		{
+			feed_sequence_open_again(open, relid);
+			entry = find(open);
+			if (entry == NULL)
+				feed_sequence_close(open);
+			break;
+		}
+	return entry;
 }
 
 /* Enter the pair, while no number is drawn. */
@@ -259,7 +280,7 @@ gone_back(const FeedOpen *open, const FeedPublished *entry)
 FeedPublished *
 feed_in_flight_publish(FeedOpen *open)
 {
-	FeedPublished *entry = feed_in_flight_find(open);
+	FeedPublished *entry = find(open);
 
 	if (entry == NULL)
 	{

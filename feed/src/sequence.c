@@ -44,6 +44,20 @@ why_not_ascending(Relation relation)
 }
 
 /*
+ * Open a sequence of which this transaction holds the lock of nextval(), so that
+ * nobody else has altered it.
+ */
+void
+feed_sequence_open_again(FeedOpen *open, Oid relid)
+{
+	open->relation = relation_open(relid, NoLock);
+	open->sequence.database = MyDatabaseId;
+	open->sequence.relid = relid;
+	open->sequence.file = FEED_FILE(open->relation);
+	open->is_logged = false;
+}
+
+/*
  * Open a sequence, without reading it.  Raises an error unless its numbers
  * ascend in the order of calls, and survive a crash; that can be altered, so
  * every call asks.  The lock delays only who drops or alters the sequence, and
@@ -54,14 +68,10 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 {
 	const char *why_not;
 
-	open->is_logged = false;
-
 	/* A lock that is already held may process no invalidations, so do it here. */
 	AcceptInvalidationMessages();
-	open->relation = relation_open(relid, AccessShareLock);
-	open->sequence.database = MyDatabaseId;
-	open->sequence.relid = relid;
-	open->sequence.file = FEED_FILE(open->relation);
+	LockRelationOid(relid, AccessShareLock);
+	feed_sequence_open_again(open, relid);
 	why_not = why_not_ascending(open->relation);
 	if (why_not != NULL)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" cannot be followed",

@@ -18,24 +18,29 @@ PG_FUNCTION_INFO_V1(feed_stamp);
 PG_FUNCTION_INFO_V1(feed_next);
 
 /*
- * Open the sequence of a trigger's column to draw from it.  While the lock was
- * waited for, the column may have been given another sequence.
+ * Open the sequence of a trigger's column, and publish it.  While its lock was
+ * waited for, the column may have been given another one.
  */
-static const FeedColumn *
-open_of_call(FeedOpen *open, FunctionCallInfo fcinfo, bool for_each_row)
+static FeedPublished *
+publish_of_call(FeedOpen *open, FunctionCallInfo fcinfo, bool for_each_row,
+				const FeedColumn **column)
 {
+	Oid			sequence = InvalidOid;
+
 	for (;;)
 	{
-		const FeedColumn *column = feed_column_of_call(fcinfo, for_each_row);
-		Oid			sequence = column->sequence;
-
-		feed_column_require_privilege(column);
+		*column = feed_column_of_call(fcinfo, for_each_row);
+		if ((*column)->sequence == sequence)
+			break;
+		if (OidIsValid(sequence))
+			feed_sequence_close(open);
+		sequence = (*column)->sequence;
+		feed_column_require_privilege(*column);
+		if (feed_in_flight_open(open, sequence) != NULL)
+			break;
 		feed_sequence_open_to_draw(open, sequence);
-		column = feed_column_of_call(fcinfo, for_each_row);
-		if (column->sequence == sequence)
-			return column;
-		feed_sequence_close(open);
 	}
+	return feed_in_flight_publish(open);
 }
 
 /*
@@ -45,10 +50,10 @@ open_of_call(FeedOpen *open, FunctionCallInfo fcinfo, bool for_each_row)
 Datum
 feed_follow(PG_FUNCTION_ARGS)
 {
+	const FeedColumn *column;
 	FeedOpen	open;
 
-	(void) open_of_call(&open, fcinfo, false);
-	(void) feed_in_flight_publish(&open);
+	(void) publish_of_call(&open, fcinfo, false, &column);
 	feed_sequence_close(&open);
 	return PointerGetDatum(NULL);
 }
@@ -83,7 +88,8 @@ feed_next(PG_FUNCTION_ARGS)
 	FeedOpen	open;
 	int64		number;
 
-	feed_sequence_open_to_draw(&open, relid);
+	if (feed_in_flight_open(&open, relid) == NULL)
+		feed_sequence_open_to_draw(&open, relid);
 	if (pg_class_aclcheck(relid, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
 					   RelationGetRelationName(open.relation));
@@ -109,14 +115,15 @@ Datum
 feed_stamp(PG_FUNCTION_ARGS)
 {
 	FeedOpen	open;
-	const FeedColumn *column = open_of_call(&open, fcinfo, true);
+	const FeedColumn *column;
+	FeedPublished *entry = publish_of_call(&open, fcinfo, true, &column);
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	int			attnum = column->attnum;
 	Oid			type = column->type;
 	Datum		number;
 	bool		isnull = false;
 
-	number = Int64GetDatum(draw(&open, feed_in_flight_publish(&open), false));
+	number = Int64GetDatum(draw(&open, entry, false));
 	feed_sequence_close(&open);
 	if (type == INT4OID)
 		number = DirectFunctionCall1(int84, number);
@@ -249,11 +256,11 @@ feed_guard(PG_FUNCTION_ARGS)
 	feed_column_require_privilege(column);
 	if (!isnull)
 	{
-		feed_sequence_open(&open, column->sequence);
-		entry = feed_in_flight_find(&open);
+		entry = feed_in_flight_open(&open, column->sequence);
 		FEED_TEST_POINT("guarding");
 		why = why_not(column, &open, entry, number);
-		feed_sequence_close(&open);
+		if (entry != NULL)
+			feed_sequence_close(&open);
 		if (why == NULL)
 			entry->passed = Max(entry->passed, number);
 	}
