@@ -9,6 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl', '../test/perl';
+use Examples;
 use Feed;
 use FeedWriters;
 use RawSession;
@@ -86,8 +87,13 @@ is($_->query_safe("SELECT fast_feed.watermark('t')"), $last, 'a lock of an open 
 $writer->query_safe('ROLLBACK');
 check('rolled back');
 
-# Of another sequence, and of another database.
+# The guide's alerts, of nothing and of what is old enough; and of another sequence and database.
+my ($alerts) = map { $_->{sql} } grep { $_->{sql} =~ /holders/ } examples('doc/guide.md');
+my @alerts = map { s/\d+ min/0 min/r } split /\n/, $alerts;
+is(scalar(@alerts), 2, 'the guide has two alerts');
+is($other->query_safe($_), '', "nothing: $_") foreach @alerts;
 prepare('a', $insert);
+isnt($other->query_safe($_), '', "a prepared transaction: $_") foreach @alerts;
 $node->safe_psql('postgres', 'CREATE DATABASE elsewhere');
 $node->safe_psql('elsewhere', 'CREATE EXTENSION fast_feed; ' . table('t') . $insert);
 is($node->safe_psql('elsewhere', "SELECT fast_feed.watermark('t')"), 2, 'another database is not held back');
