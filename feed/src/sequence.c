@@ -129,9 +129,16 @@ feed_sequence_read(FeedOpen *open, void (*with_page) (FeedOpen *, void *),
 void
 feed_sequence_log(FeedOpen *open)
 {
+	static FeedSequence logged[1024];
+	FeedSequence *known = &logged[open->sequence.relid % lengthof(logged)];
 	Buffer		buffer;
 	Page		page;
 	HeapTupleHeader tuple;
+
+	/* By this backend, if no place remembers it. */
+	open->is_logged = memcmp(known, &open->sequence, sizeof(FeedSequence)) == 0;
+	if (open->is_logged)
+		return;
 
 	/* With wal_level = minimal, a new file is flushed as its transaction commits. */
 	if (!RelationNeedsWAL(open->relation))
@@ -148,6 +155,7 @@ feed_sequence_log(FeedOpen *open)
 	END_CRIT_SECTION();
 	UnlockReleaseBuffer(buffer);
 	open->is_logged = true;
+	*known = open->sequence;
 }
 
 /* Close a sequence, and keep its lock, as for every relation that is read. */
