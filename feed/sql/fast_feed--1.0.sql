@@ -136,7 +136,11 @@ BEGIN
   -- This has all reasons to refuse the table, its sequence, or the server.
   PERFORM fast_feed.watermark(relation, column_name);
   sequence := coalesce(sequence, pg_get_serial_sequence(relation::text, column_name)::regclass);
-  EXECUTE format('SELECT last_value - (NOT is_called)::int FROM %s', sequence) INTO last;
+  IF has_sequence_privilege(sequence, 'SELECT') THEN
+    EXECUTE format('SELECT last_value - (NOT is_called)::int FROM %s', sequence) INTO last;
+  ELSE
+    last := coalesce(pg_sequence_last_value(sequence), 0);
+  END IF;
   EXECUTE format('SELECT min(%1$I), max(%1$I) FROM %2$s', column_name, relation) INTO least, greatest;
   IF least < 1 THEN
     RAISE EXCEPTION 'relation % contains numbers below 1', relation

@@ -271,6 +271,7 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 	column->unique = count == 1 && has_unique_index(followed, attnum);
 	table_close(followed, AccessShareLock);
 	column->owner = owner_of(creator);
+	FEED_TEST_POINT("found_out");
 	column->sequence_owner = owner_of(column->sequence);
 	column->sequence_hash = GetSysCacheHashValue1(SEQRELID,
 												  ObjectIdGetDatum(column->sequence));

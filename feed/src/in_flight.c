@@ -60,6 +60,7 @@ lock_pair(FeedPublished *entry)
 	ResourceOwner owner = CurrentResourceOwner;
 	LOCKTAG		tag = tag_of(entry->relid, entry->v0);
 
+	FEED_TEST_POINT("locking");
 	CurrentResourceOwner = TopTransactionResourceOwner; /* not a savepoint's */
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	CurrentResourceOwner = owner;

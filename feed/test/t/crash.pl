@@ -80,6 +80,21 @@ foreach my $minimal (0, 1)
 	}
 }
 
+# Such a file whose place another one had, of which the page was written.
+$node->safe_psql('postgres', table('t') . q{
+DO $$ BEGIN FOR i IN 1 .. 260 LOOP
+	EXECUTE format('CREATE TABLE many_%1$s (id bigserial PRIMARY KEY)', i);
+	PERFORM fast_feed.enable(format('many_%s', i)::regclass, 'id');
+END LOOP; END $$});
+my $displaced = RawSession->start($node);
+$displaced->query_safe($_) foreach $insert, 'ALTER SEQUENCE t_id_seq START WITH 1', 'BEGIN', ($insert) x 5, 'ROLLBACK',
+  'SET synchronous_commit = on';
+my $read = $displaced->query_safe($insert);
+is($displaced->query_safe("SELECT max(id) FROM t WHERE ${\ below('t')}"), $read, 'a place that another sequence had');
+$node->stop('immediate');
+$node->start;
+cmp_ok($node->safe_psql('postgres', $insert), '>', $read, '... after a crash the next number is above');
+
 # Sessions that are killed, in a transaction and at its end: the server begins anew, and holds
 # nobody back.  One that is terminated holds nobody back either.
 $node->append_conf('postgresql.conf', 'restart_after_crash = on');

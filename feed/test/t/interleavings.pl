@@ -170,6 +170,16 @@ foreach my $change ('ALTER TABLE t SET (fillfactor = 90)', 'CREATE TRIGGER noise
 	is($session->query_safe("SELECT fast_feed.watermark('t') > 0"), 't', '... and again');
 	$session->quit;
 }
+
+# The column is given another sequence while a session finds out: the next call has that.
+my $finds = RawSession->start($node);
+$dba->query_safe($_) foreach 'CREATE TABLE given (id bigserial PRIMARY KEY, n bigint)', 'CREATE SEQUENCE s OWNED BY given.n',
+  'CREATE SEQUENCE later', "SELECT setval('later', 1000)", "SELECT fast_feed.enable('given', 'n', true)";
+hold_at($finds, 'found_out', sub { $finds->send("SELECT fast_feed.watermark('given')") });
+$dba->query_safe($_) foreach 'ALTER SEQUENCE s OWNED BY NONE', 'ALTER SEQUENCE later OWNED BY given.n';
+let_go('found_out');
+$finds->receive;
+is($finds->query_safe("SELECT fast_feed.watermark('given')"), 1001, 'another sequence, while a session finds out');
 my @sessions = map { RawSession->start($node) } 1 .. 4;
 $sessions[0]->send(q{DO $$ BEGIN FOR i IN 1 .. 500 LOOP
 	EXECUTE format('ALTER TABLE t SET (fillfactor = %s)', 50 + i % 50); COMMIT; END LOOP; END $$});
