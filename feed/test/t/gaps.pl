@@ -266,7 +266,8 @@ sub combine
 	begin($w, $wait);
 	hold($x, $way, $point);
 	begin($y, $action->{sql}, $x);
-	read_on() if settle($y) && !$action->{truncates};
+	my $can_read = settle($y) && !$action->{truncates};
+	read_on() if $can_read;
 	let_go($point);
 
 	# Who waits, waits until the next row, if for nothing else.
@@ -274,6 +275,9 @@ sub combine
 	{
 		next if $session->{sql} =~ /^SELECT fast_feed.wait/;
 		finish($session, $action->{stops} ? $stopped : $no_mark);
+
+		# Before a prepared transaction is committed
+		read_on() if $can_read;
 		end($session);
 	}
 	begin_anew() if $action->{truncates};
