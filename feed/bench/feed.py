@@ -70,7 +70,7 @@ def feed_watermark(bench):
     of its own, beside sessions that have published, and a prepared transaction."""
     calls = 20000
     loop = 'DO $$ BEGIN FOR i IN 1..{} LOOP PERFORM {}; COMMIT; END LOOP; END $$'
-    conf = bench.options.conf.read_text(encoding='ascii').replace('fast_uuid', 'fast_uuid')
+    conf = bench.options.conf.read_text(encoding='ascii')
     with tempfile.TemporaryDirectory(prefix='fu') as directory, \
             Server(bench.options.bindir, Path(directory) / 'w', conf + "\nmax_connections = 1100\n"
                    "max_prepared_transactions = 2\nshared_preload_libraries = 'fast_feed'\n") as server, \

@@ -32,9 +32,12 @@ static HTAB *columns = NULL;
 uint64		feed_column_changes = 1;	/* invalidations of any relation */
 uint64		feed_column_own_changes = 1;	/* of those that columns are about */
 
-/* Something has changed about a relation, or about all. */
+/*
+ * What was found out about this relation, or a sequence of this hash, is not
+ * valid any more.  A column of which nothing is known yet has zeros.
+ */
 static void
-relation_changed(Datum arg pg_attribute_unused(), Oid relid)
+invalidate(bool all, Oid relid, uint32 hash)
 {
 	HASH_SEQ_STATUS scan;
 	FeedColumn *column;
@@ -42,29 +45,30 @@ relation_changed(Datum arg pg_attribute_unused(), Oid relid)
 	feed_column_changes++;
 	hash_seq_init(&scan, columns);
 	while ((column = hash_seq_search(&scan)) != NULL)
-		if (!OidIsValid(relid) || column->relation == relid ||
-			column->followed == relid || column->sequence == relid)
+		if (all ||
+			(OidIsValid(relid) &&
+			 (column->relation == relid || column->followed == relid ||
+			  column->sequence == relid)) ||
+			(hash != 0 && column->sequence_hash == hash))
 		{
 			column->valid = false;
 			feed_column_own_changes++;
 		}
 }
 
+/* Something has changed about a relation, or about all. */
+static void
+relation_changed(Datum arg pg_attribute_unused(), Oid relid)
+{
+	invalidate(!OidIsValid(relid), relid, 0);
+}
+
 /* Something has changed about a sequence, such as the column that owns it. */
 static void
-sequence_changed(Datum arg pg_attribute_unused(), int cache_id pg_attribute_unused(), uint32 hash)
+sequence_changed(Datum arg pg_attribute_unused(),
+				 int cache_id pg_attribute_unused(), uint32 hash)
 {
-	HASH_SEQ_STATUS scan;
-	FeedColumn *column;
-
-	feed_column_changes++;
-	hash_seq_init(&scan, columns);
-	while ((column = hash_seq_search(&scan)) != NULL)
-		if (hash == 0 || column->sequence_hash == hash)
-		{
-			column->valid = false;
-			feed_column_own_changes++;
-		}
+	invalidate(hash == 0, InvalidOid, hash);
 }
 
 /* At load time, because a callback cannot be taken back. */

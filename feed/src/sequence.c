@@ -94,6 +94,16 @@ feed_sequence_open_to_draw(FeedOpen *open, Oid relid)
 	feed_sequence_open(open, relid);
 }
 
+/* A sequence's only tuple. */
+static Form_pg_sequence_data
+data_of(Page page)
+{
+	HeapTupleHeader tuple = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+
+	return (Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff);
+}
+
 /*
  * Read the last number that an open sequence has given.  What with_page, which
  * may be NULL, does before the page is unlocked comes before every later draw.
@@ -105,13 +115,10 @@ feed_sequence_read(FeedOpen *open, void (*with_page) (FeedOpen *, void *),
 {
 	Buffer		buffer = ReadBuffer(open->relation, 0);
 	Page		page = BufferGetPage(buffer);
-	HeapTupleHeader tuple;
 	Form_pg_sequence_data data;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	tuple = (HeapTupleHeader)
-		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
-	data = (Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff);
+	data = data_of(page);
 	open->last = data->is_called ? data->last_value : data->last_value - 1;
 	open->lsn = PageGetLSN(page);
 	if (with_page != NULL)
@@ -132,8 +139,6 @@ feed_sequence_log(FeedOpen *open)
 	static FeedSequence logged[1024];
 	FeedSequence *known = &logged[open->sequence.relid % lengthof(logged)];
 	Buffer		buffer;
-	Page		page;
-	HeapTupleHeader tuple;
 
 	/* By this backend, if no place remembers it. */
 	open->is_logged = memcmp(known, &open->sequence, sizeof(FeedSequence)) == 0;
@@ -145,11 +150,8 @@ feed_sequence_log(FeedOpen *open)
 		return;
 	buffer = ReadBuffer(open->relation, 0);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	page = BufferGetPage(buffer);
-	tuple = (HeapTupleHeader)
-		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
 	START_CRIT_SECTION();
-	((Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff))->log_cnt = 0;
+	data_of(BufferGetPage(buffer))->log_cnt = 0;
 	MarkBufferDirty(buffer);
 	open->lsn = log_newpage_buffer(buffer, true);
 	END_CRIT_SECTION();
