@@ -139,8 +139,8 @@ SECTIONS = {
     'feed watermark': Section(
         'fast_feed: the watermark',
         "A transaction that calls `fast_feed.watermark()`, in a PL/pgSQL loop, less one that calls"
-        ' `pg_relation_filenode()`; by the number of sessions with a transaction in flight that has'
-        ' used the sequence.', 'us by transactions in flight', metric='us'),
+        ' `pg_relation_filenode()`; beside other sessions, whose transaction has used the sequence'
+        ' and is open, has ended, or is prepared.', 'us beside transactions', metric='us'),
     'feed waiters': Section(
         'fast_feed: beside waiters',
         'Single rows by four clients, `synchronous_commit = off`, beside sessions that wait in a'

@@ -65,6 +65,11 @@ def feed_writes(bench):
                                  value / measured['identity'][what])
 
 
+# Beside which the watermark is measured: how many transactions, and how they go on
+OPEN = [('none', 0, ''), ('1 open', 1, ''), ('100 open', 100, ''), ('1000 ended', 1000, 'COMMIT'),
+        ('1000 open', 1000, ''), ('1 prepared', 1, "PREPARE TRANSACTION 'p'")]
+
+
 def feed_watermark(bench):
     """Microseconds of a call above one of a function that does nothing, each in a transaction
     of its own, beside sessions that have published, and a prepared transaction."""
@@ -77,20 +82,18 @@ def feed_watermark(bench):
             server.connect() as connection:
         connection.execute('CREATE EXTENSION fast_feed')
         create(connection, 'written', 'enable(): follow() and guard()')
-        for open_ in (0, 1, 100, 1000, 'a prepared one'):
+        for open_, count, then in OPEN:
             with ExitStack() as stack:
-                for _ in range(1 if isinstance(open_, str) else open_):
+                for _ in range(count):
                     writer = stack.enter_context(server.connect())
-                    writer.execute('BEGIN; INSERT INTO written (n) VALUES (1)')
-                    if isinstance(open_, str):
-                        writer.execute("PREPARE TRANSACTION 'p'")
-                for n in bench.rounds(f'The watermark of a feed, {open_} open'):
+                    writer.execute(f'BEGIN; INSERT INTO written (n) VALUES (1); {then}')
+                for n in bench.rounds(f'The watermark of a feed, beside {open_}'):
                     watermark, nothing = (
                         time_ms(connection, loop.format(calls, call)) for call in
                         ("fast_feed.watermark('written')", "pg_relation_filenode('written')"))
                     bench.record('feed watermark', 'fast_feed.watermark()', open_, n, 'us',
                                  (watermark - nothing) * 1000 / calls)
-            if isinstance(open_, str):
+            if 'PREPARE' in then:
                 connection.execute("ROLLBACK PREPARED 'p'")
 
 

@@ -340,7 +340,12 @@ const FeedColumn *
 feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 {
 	TriggerData *data = (TriggerData *) fcinfo->context;
+	FeedColumn *column = fcinfo->flinfo->fn_extra;
 
+	/* In one statement a trigger is always called in the same way. */
+	if (column != NULL && column->valid &&
+		column->trigger == data->tg_trigger->tgoid)
+		return column;
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(data->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(data->tg_event) != !for_each_row ||
 		!(TRIGGER_FIRED_BY_INSERT(data->tg_event) ||
@@ -351,5 +356,7 @@ feed_column_of_call(FunctionCallInfo fcinfo, bool for_each_row)
 						get_func_name(fcinfo->flinfo->fn_oid),
 						for_each_row ? "BEFORE INSERT OR UPDATE for each row" :
 						"BEFORE INSERT for each statement")));
-	return feed_column_of(data->tg_relation, data->tg_trigger);
+	column = feed_column_of(data->tg_relation, data->tg_trigger);
+	fcinfo->flinfo->fn_extra = column;
+	return column;
 }

@@ -64,7 +64,11 @@
 /* The number of a relation's file, which 16 renamed. */
 #if PG_VERSION_NUM >= 160000
 #define FEED_FILE(relation)		((Oid) (relation)->rd_locator.relNumber)
+#define FEED_LOCATOR(relation)	((relation)->rd_locator)
+typedef RelFileLocator FeedLocator;
 #else
+typedef RelFileNode FeedLocator;
+#define FEED_LOCATOR(relation)	((relation)->rd_node)
 #define FEED_FILE(relation)		((relation)->rd_node.relNode)
 #endif
 

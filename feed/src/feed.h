@@ -8,6 +8,7 @@
 
 #include "access/xlogdefs.h"
 #include "commands/trigger.h"
+#include "compat.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "portability/instr_time.h"
@@ -62,12 +63,20 @@ typedef struct FeedOpen
 	bool		is_logged;		/* was the page written to the WAL by us? */
 } FeedOpen;
 
+/* Where the page of a sequence was the last time. */
+typedef struct FeedLocation
+{
+	FeedLocator file;
+	int			buffer;			/* InvalidBuffer if that is not known */
+} FeedLocation;
+
 extern void feed_sequence_open_again(FeedOpen *open, Oid relid);
 extern void feed_sequence_open(FeedOpen *open, Oid relid);
 extern void feed_sequence_open_to_draw(FeedOpen *open, Oid relid);
 extern void feed_sequence_read(FeedOpen *open,
 							   void (*with_page) (FeedOpen *, void *),
 							   void *arg);
+extern int64 feed_sequence_last(FeedLocation *location, Oid relid);
 extern void feed_sequence_log(FeedOpen *open);
 extern void feed_sequence_close(FeedOpen *open);
 
@@ -91,12 +100,16 @@ typedef struct FeedPublished
 	int64		v0;				/* its numbers are above */
 	int64		highest;		/* that readers had been told before */
 	int64		passed;			/* the greatest that a guard let pass */
+	uint64		changes;		/* feed_column_changes, when its file was looked at */
+	FeedLocation location;
+	Oid			drawer;			/* the role that was allowed to draw then */
 	bool		is_locked;		/* is there a lock that stands for it? */
 } FeedPublished;
 
 extern void feed_in_flight_init(void);
 extern void feed_in_flight_join(void);
 extern bool feed_in_flight_has_published(void);
+extern FeedPublished *feed_in_flight_find(Oid relid, uint64 changes);
 extern FeedPublished *feed_in_flight_open(FeedOpen *open, Oid relid);
 extern FeedPublished *feed_in_flight_publish(FeedOpen *open);
 extern int64 feed_in_flight_least(FeedOpen *open);

@@ -204,6 +204,19 @@ feed_in_flight_open(FeedOpen *open, Oid relid)
 	return entry;
 }
 
+/*
+ * What this transaction has published of a sequence in the file that it has now,
+ * if the caller has set "changes" to this when it last opened that; else NULL.
+ */
+FeedPublished *
+feed_in_flight_find(Oid relid, uint64 changes)
+{
+	for (int i = published_count - 1; i >= 0; i--)
+		if (published[i].relid == relid && published[i].changes == changes)
+			return &published[i];
+	return NULL;
+}
+
 /* Enter the pair, while no number is drawn. */
 static void
 enter(FeedOpen *open, void *arg)

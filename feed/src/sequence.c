@@ -104,6 +104,15 @@ data_of(Page page)
 	return (Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff);
 }
 
+/* The last number that a sequence has given, by its page; 0 or more. */
+static int64
+last_of(Page page)
+{
+	Form_pg_sequence_data data = data_of(page);
+
+	return data->is_called ? data->last_value : data->last_value - 1;
+}
+
 /*
  * Read the last number that an open sequence has given.  What with_page, which
  * may be NULL, does before the page is unlocked comes before every later draw.
@@ -115,15 +124,38 @@ feed_sequence_read(FeedOpen *open, void (*with_page) (FeedOpen *, void *),
 {
 	Buffer		buffer = ReadBuffer(open->relation, 0);
 	Page		page = BufferGetPage(buffer);
-	Form_pg_sequence_data data;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	data = data_of(page);
-	open->last = data->is_called ? data->last_value : data->last_value - 1;
+	open->last = last_of(page);
 	open->lsn = PageGetLSN(page);
 	if (with_page != NULL)
 		with_page(open, arg);
 	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Read the last number that a sequence has given, which this transaction has
+ * locked, and whose file was looked at: without opening it, if its page is still
+ * in the buffer where it was the last time.
+ */
+int64
+feed_sequence_last(FeedLocation *location, Oid relid)
+{
+	FeedOpen	open;
+	int64		last;
+
+	if (!BufferIsValid(location->buffer) ||
+		!ReadRecentBuffer(location->file, MAIN_FORKNUM, 0, location->buffer))
+	{
+		feed_sequence_open_again(&open, relid);
+		location->file = FEED_LOCATOR(open.relation);
+		location->buffer = ReadBuffer(open.relation, 0);
+		feed_sequence_close(&open);
+	}
+	LockBuffer(location->buffer, BUFFER_LOCK_SHARE);
+	last = last_of(BufferGetPage(location->buffer));
+	UnlockReleaseBuffer(location->buffer);
+	return last;
 }
 
 /*

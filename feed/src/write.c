@@ -18,29 +18,51 @@ PG_FUNCTION_INFO_V1(feed_stamp);
 PG_FUNCTION_INFO_V1(feed_next);
 
 /*
- * Open the sequence of a trigger's column, and publish it.  While its lock was
- * waited for, the column may have been given another one.
+ * Remember that the file of a sequence was looked at when feed_column_changes had
+ * this value and, unless it is InvalidOid, that this role may draw from it.
  */
 static FeedPublished *
-publish_of_call(FeedOpen *open, FunctionCallInfo fcinfo, bool for_each_row,
+looked_at(FeedPublished *entry, uint64 changes, Oid drawer)
+{
+	entry->changes = changes;
+	entry->drawer = drawer;
+	return entry;
+}
+
+/*
+ * Publish the sequence of a trigger's column.  Once that is done, and while
+ * nothing has changed about any relation, nothing need be opened.  While the
+ * sequence's lock is waited for, the column may be given another one.
+ */
+static FeedPublished *
+publish_of_call(FunctionCallInfo fcinfo, bool for_each_row,
 				const FeedColumn **column)
 {
 	Oid			sequence = InvalidOid;
+	uint64		changes;
+	FeedOpen	open;
+	FeedPublished *entry;
 
 	for (;;)
 	{
+		changes = feed_column_changes;
 		*column = feed_column_of_call(fcinfo, for_each_row);
 		if ((*column)->sequence == sequence)
 			break;
 		if (OidIsValid(sequence))
-			feed_sequence_close(open);
+			feed_sequence_close(&open);
 		sequence = (*column)->sequence;
 		feed_column_require_privilege(*column);
-		if (feed_in_flight_open(open, sequence) != NULL)
+		entry = feed_in_flight_find(sequence, changes);
+		if (entry != NULL)
+			return entry;
+		if (feed_in_flight_open(&open, sequence) != NULL)
 			break;
-		feed_sequence_open_to_draw(open, sequence);
+		feed_sequence_open_to_draw(&open, sequence);
 	}
-	return feed_in_flight_publish(open);
+	entry = feed_in_flight_publish(&open);
+	feed_sequence_close(&open);
+	return looked_at(entry, changes, InvalidOid);
 }
 
 /*
@@ -51,51 +73,66 @@ Datum
 feed_follow(PG_FUNCTION_ARGS)
 {
 	const FeedColumn *column;
-	FeedOpen	open;
 
-	(void) publish_of_call(&open, fcinfo, false, &column);
-	feed_sequence_close(&open);
+	(void) publish_of_call(fcinfo, false, &column);
 	return PointerGetDatum(NULL);
 }
 
 /*
- * Draw a number from an open sequence that has been published.  One that is not
- * above what was published is from before: the sequence has gone back since.
+ * Draw a number from a sequence that has been published.  One that is not above
+ * what was published is from before: the sequence has gone back since.
  */
 static int64
-draw(const FeedOpen *open, const FeedPublished *entry,
-	 bool check_permissions)
+draw(const FeedPublished *entry)
 {
-	int64		number = nextval_internal(open->sequence.relid,
-										  check_permissions);
+	int64		number = nextval_internal(entry->relid, false);
 
 	FEED_TEST_POINT("drawn");
 	if (number <= entry->v0)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" has gone back during this transaction",
-								RelationGetRelationName(open->relation)),
+								get_rel_name(entry->relid)),
 						 errhint("Retry the transaction."));
 	return number;
 }
 
 /*
  * Draw a number from a sequence, as nextval() does, so that readers know of it.
- * Raises an error unless the caller may, before anything is published.
+ * Raises an error unless the caller may, before anything is published.  What was
+ * found holds, in this transaction and for this role, until a relation changes.
  */
 Datum
 feed_next(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
+	uint64		changes = feed_column_changes;
+	FeedPublished *entry = feed_in_flight_find(relid, changes);
 	FeedOpen	open;
-	int64		number;
 
-	if (feed_in_flight_open(&open, relid) == NULL)
-		feed_sequence_open_to_draw(&open, relid);
-	if (pg_class_aclcheck(relid, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
-					   RelationGetRelationName(open.relation));
-	number = draw(&open, feed_in_flight_publish(&open), true);
+	if (entry == NULL || entry->drawer != GetUserId())
+	{
+		if (feed_in_flight_open(&open, relid) == NULL)
+			feed_sequence_open_to_draw(&open, relid);
+		if (pg_class_aclcheck(relid, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
+						   RelationGetRelationName(open.relation));
+		entry = looked_at(feed_in_flight_publish(&open), changes, GetUserId());
+		feed_sequence_close(&open);
+	}
+	PG_RETURN_INT64(draw(entry));
+}
+
+/* What this transaction has published of a sequence, as it is now, or NULL. */
+static FeedPublished *
+published_before(Oid relid)
+{
+	uint64		changes = feed_column_changes;
+	FeedPublished *entry = feed_in_flight_find(relid, changes);
+	FeedOpen	open;
+
+	if (entry != NULL || (entry = feed_in_flight_open(&open, relid)) == NULL)
+		return entry;
 	feed_sequence_close(&open);
-	PG_RETURN_INT64(number);
+	return looked_at(entry, changes, InvalidOid);
 }
 
 /* The new row of an INSERT or UPDATE. */
@@ -114,17 +151,15 @@ new_row(const TriggerData *trigger)
 Datum
 feed_stamp(PG_FUNCTION_ARGS)
 {
-	FeedOpen	open;
 	const FeedColumn *column;
-	FeedPublished *entry = publish_of_call(&open, fcinfo, true, &column);
+	FeedPublished *entry = publish_of_call(fcinfo, true, &column);
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	int			attnum = column->attnum;
 	Oid			type = column->type;
 	Datum		number;
 	bool		isnull = false;
 
-	number = Int64GetDatum(draw(&open, entry, false));
-	feed_sequence_close(&open);
+	number = Int64GetDatum(draw(entry));
 	if (type == INT4OID)
 		number = DirectFunctionCall1(int84, number);
 	return PointerGetDatum(
@@ -173,8 +208,7 @@ drawn_last(Oid sequence)
  * row: the one that this session drew last, and above those before.
  */
 static const char *
-why_not(const FeedColumn *column, FeedOpen *open,
-		FeedPublished *entry, int64 number)
+why_not(const FeedColumn *column, FeedPublished *entry, int64 number)
 {
 	if (entry == NULL)
 		return column->relation != column->followed ?
@@ -182,10 +216,9 @@ why_not(const FeedColumn *column, FeedOpen *open,
 			"No fast_feed trigger for INSERT was fired, nor fast_feed.next() called, before the number was drawn.";
 	if (number <= entry->v0)
 		return "The number was drawn before the transaction's first INSERT or fast_feed.next().";
-	feed_sequence_read(open, NULL, NULL);
-	if (number > open->last)
+	if (number > feed_sequence_last(&entry->location, entry->relid))
 		return psprintf("Sequence \"%s\" has not given this number.",
-						RelationGetRelationName(open->relation));
+						get_rel_name(entry->relid));
 	if (column->unique)
 		return NULL;
 	if (number <= entry->passed)
@@ -241,7 +274,6 @@ feed_guard(PG_FUNCTION_ARGS)
 	HeapTuple	row = new_row(trigger);
 	bool		isnull;
 	int64		number = number_of(row, column, desc, &isnull);
-	FeedOpen	open;
 	FeedPublished *entry;
 	const char *why = "The column is null.";
 
@@ -256,11 +288,9 @@ feed_guard(PG_FUNCTION_ARGS)
 	feed_column_require_privilege(column);
 	if (!isnull)
 	{
-		entry = feed_in_flight_open(&open, column->sequence);
+		entry = published_before(column->sequence);
 		FEED_TEST_POINT("guarding");
-		why = why_not(column, &open, entry, number);
-		if (entry != NULL)
-			feed_sequence_close(&open);
+		why = why_not(column, entry, number);
 		if (why == NULL)
 			entry->passed = Max(entry->passed, number);
 	}
