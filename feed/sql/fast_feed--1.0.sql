@@ -115,8 +115,9 @@ BEGIN
         THEN 'It is a partition. Enable the table that it is a partition of.' ELSE 'It is not a table.' END;
   END IF;
 
-  -- This waits for writers, of whose numbers nobody knows.
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', relation);
+  -- This waits for writers, of whose numbers nobody knows; and for readers, who may write next: ALTER
+  -- TRIGGER will take this lock, and with a weaker one before they could only be in a deadlock.
+  EXECUTE format('LOCK TABLE %s', relation);
   SELECT * INTO attribute FROM pg_attribute
    WHERE attrelid = relation AND attname = column_name AND attnum > 0 AND NOT attisdropped;
   IF NOT FOUND THEN

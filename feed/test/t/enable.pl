@@ -59,6 +59,20 @@ $load->end_readers;
 $load->check($_, $node->safe_psql('postgres', "SELECT lpad(id::text, 19, '0') FROM $_")) foreach 'identity', 'serial';
 $load->check('outbox', $node->safe_psql('postgres', "SELECT lpad(number::text, 19, '0') FROM outbox"));
 
+# A transaction that has read the table, and writes to it while enable() waits, goes on.
+my $user = connect_to($node, 'user');
+foreach my $call ("SELECT fast_feed.enable('identity', 'id')", "SELECT fast_feed.disable('identity')",
+	"SELECT fast_feed.enable('identity', 'id')")
+{
+	run_in($user, $_) foreach 'BEGIN', 'SELECT FROM identity LIMIT 1';
+	$dba->send($call);
+	wait_until_blocked($node, $dba);
+	is($user->outcome("INSERT INTO identity (way) VALUES ('not in a deadlock')"), 'value ', "beside $call");
+	run_in($user, 'COMMIT');
+	$dba->receive;
+	is($dba->{error}, '', "... $call");
+}
+
 # Through a dump: triggers that are ENABLE ALWAYS, which depend on the extension; a sequence in
 # the second argument; partitions.
 $node->safe_psql('postgres', q{
