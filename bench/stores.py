@@ -58,7 +58,7 @@ def template(bench, store, kind):
             package = LIBRARIES / 'message-db/node_modules/@eventide/message-db'
             run(bench, name, ['bash', package / 'database/install.sh'])
             if kind == 'fast_uuid':
-                run(bench, name, ['psql', '-Xqf', EXAMPLES / 'message-db/fast_uuid.sql'])
+                run(bench, name, ['psql', '-Xqf', HERE.parent / 'feed/examples/message-db/fast_feed.sql'])
         else:
             run(bench, name, [*STORES[store][0], store, kind, '0', '0', '0', '0'])
     return f'"{name}"'

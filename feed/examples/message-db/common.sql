@@ -1,15 +1,13 @@
--- For fast_uuid.sql and back.sql.  Changes nothing of the store yet.
+-- For fast_feed.sql and back.sql.  Changes nothing of the store yet.
 \set AUTOCOMMIT on
 SET client_min_messages = warning;
 SET statement_timeout = 0;
 BEGIN;
 -- Others do not see in pg_stat_activity when each transaction began.
 DO $$ BEGIN ASSERT current_setting('is_superuser')::boolean, 'must be a superuser'; END $$;
-CREATE EXTENSION IF NOT EXISTS fast_uuid;
-SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'fast_uuid' \gset
-SET search_path = :schema;
--- On PostgreSQL 15 and 16 this fails without preloading, as readers would.
-SELECT uuidv7_feed_position_watermark() \g /dev/null
+CREATE EXTENSION IF NOT EXISTS fast_feed;
+-- On PostgreSQL 15 and 16 this fails without preloading, as readers and writers would.
+SELECT FROM fast_feed.holders() \g /dev/null
 
 -- The functions that have to do with the lock, the MD5 of their source, and what is edited there.
 -- The category's lock is shared, so that its writers wait only for one that still has it
@@ -23,8 +21,7 @@ CREATE TEMP TABLE edit (function, md5, theirs, ours) AS VALUES
    || 'pg_advisory_xact_lock(hash_64(acquire_lock.stream_name || ''-''));'),
   ('message_store.get_category_messages', '901c4c43c7121507f9b30f3d8e0422e7',
    'global_position >= $2''',
-   'global_position >= $2 AND global_position < '
-   || :'schema' || '.uuidv7_feed_position_watermark()''');
+   'global_position >= $2 AND global_position < fast_feed.watermark(''''message_store.messages'''')''');
 
 DO $$
 DECLARE
