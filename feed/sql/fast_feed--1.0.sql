@@ -98,6 +98,7 @@ DECLARE
   least bigint;
   greatest bigint;
   number bigint;
+  other_partition regclass;
   notes text := CASE WHEN updates THEN ', anew with each UPDATE' ELSE '' END;
 BEGIN
   IF column_name IS NULL THEN
@@ -118,6 +119,13 @@ BEGIN
   -- This waits for writers, of whose numbers nobody knows; and for readers, who may write next: ALTER
   -- TRIGGER will take this lock, and with a weaker one before they could only be in a deadlock.
   EXECUTE format('LOCK TABLE %s', relation);
+  -- Otherwise this could not change their triggers, or would run what another role has put into indexes.
+  SELECT c.oid INTO other_partition FROM pg_partition_tree(relation) AS t JOIN pg_class AS c ON c.oid = t.relid
+   WHERE c.relowner <> class.relowner LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'partition % has another owner than relation %', other_partition, relation
+      USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Use ALTER TABLE ... OWNER TO.';
+  END IF;
   SELECT * INTO attribute FROM pg_attribute
    WHERE attrelid = relation AND attname = column_name AND attnum > 0 AND NOT attisdropped;
   IF NOT FOUND THEN

@@ -10,6 +10,7 @@
 #include "catalog/pg_trigger.h"
 #include "compat.h"
 #include "feed.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -17,8 +18,8 @@
  * The column of a trigger that fires for every row of a table, whoever writes it:
  * the one of this name or, with NULL, any; NULL if there is none.  In the schema
  * of these functions, those that are fired so are guard() and stamp().  Raises
- * an error if there are several, or if other triggers, which are in the order of
- * their names, come later.
+ * an error if there are several of different sequences, or if another trigger,
+ * in the order of their names, comes later and could change the column.
  */
 static FeedColumn *
 find_covered(Relation relation, const char *name, Oid namespace)
@@ -32,6 +33,7 @@ find_covered(Relation relation, const char *name, Oid namespace)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
+		bool		is_ours = get_func_namespace(trigger->tgfoid) == namespace;
 		FeedColumn *column;
 
 		if (trigger->tgenabled == TRIGGER_DISABLED ||
@@ -40,18 +42,19 @@ find_covered(Relation relation, const char *name, Oid namespace)
 			!(TRIGGER_FOR_INSERT(trigger->tgtype) ||
 			  TRIGGER_FOR_UPDATE(trigger->tgtype)))
 			continue;
-		if (get_func_namespace(trigger->tgfoid) != namespace)
-		{
-			later = trigger->tgname;
-			continue;
-		}
-		if (trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
+		if (!is_ours || trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
 			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
 			!TRIGGER_FOR_INSERT(trigger->tgtype) ||
-			!TRIGGER_FOR_UPDATE(trigger->tgtype) ||
-			(name != NULL && (trigger->tgnargs == 0 ||
-							  strcmp(name, trigger->tgargs[0]) != 0)))
+			!TRIGGER_FOR_UPDATE(trigger->tgtype))
+		{
+			/* A guard changes nothing. */
+			if (!is_ours || strcmp(get_func_name(trigger->tgfoid), "guard") != 0)
+				later = trigger->tgname;
 			continue;
+		}
+		if (name != NULL && (trigger->tgnargs == 0 ||
+							 strcmp(name, trigger->tgargs[0]) != 0))
+			continue;			/* it changes another column, if any */
 		column = feed_column_of(relation, trigger);
 		if (found != NULL && found->sequence != column->sequence)
 			ereport(ERROR,
@@ -59,8 +62,9 @@ find_covered(Relation relation, const char *name, Oid namespace)
 					 errmsg("relation \"%s\" is followed by more than one column",
 							RelationGetRelationName(relation)),
 					 errhint("Name the column as the second argument.")));
+		if (found == NULL || found->attnum == column->attnum)
+			later = NULL;
 		found = column;
-		later = NULL;
 	}
 	if (found != NULL && later != NULL)
 		FEED_STATE_ERROR(errmsg("relation \"%s\" is not followed",
@@ -120,9 +124,13 @@ Oid
 feed_followed(Oid table, const char *name, Oid namespace,
 					 Snapshot snapshot)
 {
-	Relation	relation = table_open(table, AccessShareLock);
+	Relation	relation;
 	FeedColumn *found = NULL;
 	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
+
+	/* A lock that is already held may process no invalidations, so do it here. */
+	AcceptInvalidationMessages();
+	relation = table_open(table, AccessShareLock);
 
 	/* Reveal nothing to a role that may select nothing. */
 	if (result == ACLCHECK_OK ||

@@ -70,11 +70,28 @@ find_place(const FeedSequence *sequence)
 	return NULL;
 }
 
-/* Index of FeedShared.taken for a database, or an owner in it. */
-static uint16
-owner_index(Oid database, Oid owner)
+/* How many places an owner of sequences has in a database; InvalidOid: all do. */
+typedef struct Share
 {
-	return hash_combine(murmurhash32(database), murmurhash32(owner)) % FEED_OWNERS;
+	Oid			database;
+	Oid			owner;
+	uint32		places;
+} Share;
+
+/* A hash table that is never more than half full. */
+#define SHARES	(4 * FEED_PLACES + 4)
+
+static uint32 *
+share_of(Share *shares, Oid database, Oid owner)
+{
+	uint32		i = hash_combine(murmurhash32(database), murmurhash32(owner)) % SHARES;
+
+	while (shares[i].places != 0 &&
+		   (shares[i].database != database || shares[i].owner != owner))
+		i = (i + 1) % SHARES;
+	shares[i].database = database;
+	shares[i].owner = owner;
+	return &shares[i].places;
 }
 
 /*
@@ -86,21 +103,27 @@ owner_index(Oid database, Oid owner)
 static FeedPlace *
 take_place(const FeedOpen *open)
 {
-	uint16	   *shares = feed_shared->taken;
-	uint16		of_database = owner_index(MyDatabaseId, InvalidOid);
-	uint16		of_owner = owner_index(MyDatabaseId, open->relation->rd_rel->relowner);
+	Oid			owner = open->relation->rd_rel->relowner;
 	uint64		now_us = feed_monotonic_us();
 	FeedPlace  *taken = NULL;
 	uint64		most = 0;
+	Share		shares[SHARES] = {0};
 
-	shares[of_database]++;
-	shares[of_owner]++;
+	(*share_of(shares, MyDatabaseId, InvalidOid))++;
+	(*share_of(shares, MyDatabaseId, owner))++;
+	for (int i = 0; i < FEED_PLACES; i++)
+	{
+		(*share_of(shares, feed_shared->sequences[i].database, InvalidOid))++;
+		(*share_of(shares, feed_shared->sequences[i].database, feed_shared->places[i].owner))++;
+	}
 	for (int i = 0; i < FEED_PLACES; i++)
 	{
 		FeedPlace  *place = &feed_shared->places[i];
+		Oid			database = feed_shared->sequences[i].database;
 		bool		is_idle = now_us - place->asked_us > OLD_US;
 		uint64		share = place->asked_us == 0 || is_idle ? PG_UINT64_MAX :
-			(uint64) shares[place->of_database] << 32 | shares[place->of_owner];
+			(uint64) *share_of(shares, database, InvalidOid) << 32 |
+			*share_of(shares, database, place->owner);
 
 		if (share > most ||
 			(share == most && place->asked_us < taken->asked_us))
@@ -109,14 +132,8 @@ take_place(const FeedOpen *open)
 			most = share;
 		}
 	}
-	if (taken->asked_us != 0)
-	{
-		shares[taken->of_database]--;
-		shares[taken->of_owner]--;
-	}
 	feed_shared->sequences[taken - feed_shared->places] = open->sequence;
-	taken->of_database = of_database;
-	taken->of_owner = of_owner;
+	taken->owner = owner;
 	taken->is_logged = false;
 	taken->count = 0;
 

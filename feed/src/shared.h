@@ -84,8 +84,7 @@ typedef struct FeedMark
 
 typedef struct FeedPlace
 {
-	uint16		of_database;	/* indexes of FeedShared.taken */
-	uint16		of_owner;		/* of the sequence, in this database */
+	Oid			owner;			/* of the sequence, when it got the place */
 	bool		is_logged;		/* was the page written to the WAL? */
 	int			count;
 	pg_atomic_uint64 locks;		/* a count of those taken of the sequence, */
@@ -97,7 +96,6 @@ typedef struct FeedPlace
 } FeedPlace;
 
 #define FEED_PLACES		256
-#define FEED_OWNERS		4096
 
 typedef struct FeedShared
 {
@@ -107,9 +105,6 @@ typedef struct FeedShared
 	uint64		places_taken;
 	FeedSequence sequences[FEED_PLACES];	/* whose places follow */
 	FeedPlace	places[FEED_PLACES];
-
-	/* How many places databases and owners have, by a hash of their OIDs. */
-	uint16		taken[FEED_OWNERS];
 
 	/* One per process but the auxiliary ones, which run no transaction. */
 	pg_atomic_uint64 states[FLEXIBLE_ARRAY_MEMBER];

@@ -129,8 +129,9 @@ published_before(Oid relid)
 	FeedPublished *entry = feed_in_flight_find(relid, changes);
 	FeedOpen	open;
 
-	if (entry != NULL || (entry = feed_in_flight_open(&open, relid)) == NULL)
+	if (entry != NULL || feed_in_flight_open(&open, relid) == NULL)
 		return entry;
+	entry = feed_in_flight_publish(&open);	/* it has, unless that failed */
 	feed_sequence_close(&open);
 	return looked_at(entry, changes, InvalidOid);
 }
@@ -159,7 +160,8 @@ feed_stamp(PG_FUNCTION_ARGS)
 	Datum		number;
 	bool		isnull = false;
 
-	number = Int64GetDatum(draw(entry));
+	entry->passed = draw(entry);
+	number = Int64GetDatum(entry->passed);
 	if (type == INT4OID)
 		number = DirectFunctionCall1(int84, number);
 	return PointerGetDatum(

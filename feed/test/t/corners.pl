@@ -56,6 +56,18 @@ all($other, $insert);
 is($reader->outcome($watermark), 'value ' . ($number + 1), 'a mark that was kept within a savepoint');
 all($_, 'ROLLBACK') foreach $writer, $reader;
 
+# What is changed while a transaction has the table locked shows in its next statement.
+all($reader, 'SET plan_cache_mode = force_generic_plan', 'PREPARE reads AS ' . $watermark);
+foreach my $change ('ALTER TABLE t DISABLE TRIGGER ALL', 'CREATE TABLE child () INHERITS (t)')
+{
+	all($reader, 'BEGIN', ('EXECUTE reads') x 2);
+	all($other, $change);
+	refused($reader, 'EXECUTE reads', '55000', 'not followed', "$change: no watermark any more");
+	all($reader, 'ROLLBACK');
+	all($other, 'DROP TABLE IF EXISTS child', "SELECT fast_feed.enable('t', 'id')");
+}
+all($reader, 'DEALLOCATE reads', 'RESET plan_cache_mode');
+
 # Two feeds in one statement: each has one value.
 all($another, 'BEGIN', $publish);
 all($other, $insert);
