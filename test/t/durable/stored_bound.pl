@@ -1,7 +1,6 @@
 # The watermark only reads, and holds until the server restarts.  One that is stored together
 # with an id of the transaction that stores it, as doc/feed-recipes.md does in the row for
-# readers elsewhere and in closed windows, outlives crashes with the clock stepped back.  A
-# promotion is tried in watermark/read_elsewhere.pl.
+# readers elsewhere and in closed windows, outlives crashes with the clock stepped back.
 
 use strict;
 use warnings;

@@ -1,6 +1,5 @@
 # pg_dump of tables whose keys are defaults, and of feeds with their guard, restores into an
-# empty server.  The order goes on there by the clock; after the page's recipe also where
-# that is behind.
+# empty server.
 
 use strict;
 use warnings;
@@ -71,32 +70,6 @@ my @data = (@restore, $new->connstr('app'), '--data-only', '--table', 'feed');
 $new->safe_psql('app', 'TRUNCATE app.feed');
 $new->command_fails_like(\@data, qr/ERROR: .* of relation "feed"/, 'the guard is there');
 $new->command_ok([ @data, '--disable-triggers' ], 'with --disable-triggers it is not');
-
-# Feed ids ten days ahead of the clock of the new server, and the page's recipe for them.
-my $next = 'SELECT ids.uuidv7_feed_id()';
-$old->safe_psql('app', q{
-SET fast_uuid.max_clock_lead = '20 d';
-SELECT ids.uuidv7_feed_observe(ids.uuidv7_fast_min(now() + interval '10 days'))});
-my $ahead = $old->safe_psql('app', 'INSERT INTO app.feed DEFAULT VALUES RETURNING id');
-my ($recipe) = slurp_file('doc/replication.md') =~ /^(BEGIN;\n[^`]*FROM replicated.*?COMMIT;)$/ms;
-$recipe =~ s/FROM replicated(_reader)?/'FROM app.' . ($1 ? 'reader' : 'feed')/ge;
-$recipe =~ s/'1 (min|day)'/'20 d'/g;
-system_or_bail(@dump);
-foreach my $left ('its rows', 'a position of a reader')
-{
-	my $database = $left =~ s/ /_/gr;
-	$new->safe_psql('postgres', "CREATE DATABASE $database");
-	system_or_bail(@restore, $new->connstr($database));
-	$new->safe_psql($database, 'CREATE TABLE app.reader (read_up_to uuid)');
-	$new->safe_psql($database, "TRUNCATE app.feed; INSERT INTO app.reader VALUES ('$ahead')")
-	  if $left ne 'its rows';
-	cmp_ok($new->safe_psql($database, $next), 'lt', $ahead, "$left: feed ids begin by the clock");
-	$new->safe_psql($database, "SET search_path = ids; $recipe");
-	cmp_ok($new->safe_psql($database, $next), 'gt', $ahead, 'after the recipe they go on');
-	$new->restart;
-	cmp_ok($new->safe_psql($database, $next), 'gt', $ahead, '... and in the next incarnation');
-	$new->safe_psql($database, 'SELECT ids.uuidv7_feed_reset()');
-}
 
 $_->stop foreach $old, $new;
 done_testing();
