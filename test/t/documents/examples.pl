@@ -24,15 +24,12 @@ $node->safe_psql('postgres', 'CREATE ROLE importer; CREATE ROLE app');
 # documents/partman.pl.
 my %not_here = map { $_ => 1 } 'timescaledb', 'citus', 'pg_partman';
 
-# A page that goes on with what is there after another one.
-my %continues = ('doc/feed-recipes.md' => 'doc/change-feeds.md');
-
 my $available = $node->safe_psql('postgres', 'SELECT name FROM pg_available_extensions');
 
 foreach my $page ('README.md', glob('doc/*.md'))
 {
 	my $sql = '';
-	foreach my $example (examples($continues{$page} // (), $page))
+	foreach my $example (examples($page))
 	{
 		my $extension = $example->{extension};
 		next if $not_here{$extension} || $node->pg_version < $example->{version};
