@@ -44,3 +44,4 @@ with psycopg.connect(autocommit=True) as holds, ThreadPoolExecutor() as thread:
     read += recorder.select_notifications(read[-1].id, 10, inclusive_of_start=False)
     print("read:", [event.topic for event in read])
     print("there:", [event.topic for event in recorder.select_notifications(None, 10)])
+recorder.datastore.close()
