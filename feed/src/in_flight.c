@@ -389,6 +389,7 @@ for_each_pair(void (*with_pair) (const FeedBackend *, Oid, int64, void *),
 				break;
 			relid = pair->relid;
 			v0 = (int64) pg_atomic_read_u64(&pair->v0);
+			FEED_TEST_POINT("pair_read");
 			pg_read_barrier();
 			if (pg_atomic_read_u64(&states[number]) >> FEED_STATE_BITS !=
 				state >> FEED_STATE_BITS)

@@ -12,7 +12,6 @@
 #include "feed.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "utils/inval.h"
 #include "utils/syscache.h"
 
 /* Why the numbers of a sequence do not ascend from 1 on; NULL if they do. */
@@ -68,8 +67,6 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 {
 	const char *why_not;
 
-	/* A lock that is already held may process no invalidations, so do it here. */
-	AcceptInvalidationMessages();
 	LockRelationOid(relid, AccessShareLock);
 	feed_sequence_open_again(open, relid);
 	why_not = why_not_ascending(open->relation);

@@ -95,6 +95,17 @@ $node->stop('immediate');
 $node->start;
 cmp_ok($node->safe_psql('postgres', $insert), '>', $read, '... after a crash the next number is above');
 
+# Another file of a sequence whose page this backend has written.
+$node->safe_psql('postgres', table('t'));
+my $again = RawSession->start($node);
+my $watermark = "SELECT fast_feed.watermark('t')";
+$again->query_safe($_) foreach $insert, $watermark, $insert, 'ALTER SEQUENCE t_id_seq START WITH 1', 'BEGIN', ($insert) x 5,
+  'ROLLBACK', 'SET synchronous_commit = on';
+my $given = $again->query_safe($watermark);
+$node->stop('immediate');
+$node->start;
+cmp_ok($node->safe_psql('postgres', $insert), '>=', $given, 'a sequence whose earlier file the session had read');
+
 # Sessions that are killed, in a transaction and at its end: the server begins anew, and holds
 # nobody back.  One that is terminated holds nobody back either.
 $node->append_conf('postgresql.conf', 'restart_after_crash = on');

@@ -95,9 +95,10 @@ is_deeply({ %elsewhere }, { %elsewhere, %{ where_it_is($node) } }, 'the check sa
 # A hundred rows, which the standby does not get, and which a consumer has read elsewhere.
 $standby->stop;
 $node->safe_psql('postgres', $many);
-$node->safe_psql('postgres', 'CHECKPOINT; SELECT pg_switch_wal()');
+$node->safe_psql('postgres', 'CHECKPOINT');
+my $archived = $node->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
 is(read_elsewhere($node), 100, 'a hundred rows that will be lost');
-$node->poll_query_until('postgres', 'SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver');
+$node->poll_query_until('postgres', "SELECT last_archived_wal >= '$archived' FROM pg_stat_archiver") or die;
 $node->stop('immediate');
 $standby->append_conf('postgresql.conf', "primary_conninfo = ''");
 $standby->start;
@@ -111,7 +112,7 @@ my $restored = PostgreSQL::Test::Cluster->new('restored');
 $restored->init_from_backup($node, 'backup', has_restoring => 1);
 $restored->append_conf('postgresql.conf', "recovery_target_name = 'before'\nrecovery_target_action = 'promote'\narchive_mode = off");
 $restored->start;
-$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
+$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
 check_lost('a restore to a point in time', $restored);
 
 # A copy by a template, with its own sequence and watermark.

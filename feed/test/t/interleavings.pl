@@ -106,6 +106,19 @@ foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 	}
 }
 
+# A reader has read a pair, whose transaction publishes another one before it looks at the state again.
+{
+	$dba->query_safe(table('beside'));
+	my $late = begin('open');
+	$dba->query_safe($insert);
+	hold_at($held, 'pair_read', sub { $held->send("SELECT fast_feed.watermark('t')") });
+	$open{open}->query_safe("INSERT INTO beside (way) VALUES ('x')");
+	let_go('pair_read');
+	cmp_ok($held->receive, '<=', $late, 'a pair counts while its transaction publishes another one');
+	end('open', 'COMMIT');
+	check_all('reader at pair_read');
+}
+
 # A writer is held at each of its steps, beside another one that passes it.
 foreach my $point ('before_publishing', 'published')
 {

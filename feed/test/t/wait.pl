@@ -82,6 +82,12 @@ connect_to($node, 'writer', 'another')->query_safe($insert);
 $writer->query_safe($insert);
 check_woken($_, 'woken, but not by a commit in another database') foreach $reader, $second;
 
+# Who calls without a pause sleeps in between.
+$second->send(q{DO $$ BEGIN LOOP PERFORM fast_feed.wait(0); END LOOP; END $$});
+wait_for($node, "SELECT wait_event IN ('FastFeedWait', 'Extension') FROM pg_stat_activity WHERE pid = $second->{pid}");
+$other->query_safe("SELECT pg_cancel_backend($second->{pid})");
+$second->receive;
+
 # What could miss what it waits for is refused; not in a transaction that only writes to other
 # tables, nor after a COMMIT in a procedure.
 foreach my $begin ('BEGIN ISOLATION LEVEL REPEATABLE READ', 'BEGIN ISOLATION LEVEL SERIALIZABLE', "BEGIN; $insert",
