@@ -148,7 +148,7 @@ SECTIONS = {
         ' round.', 'times as many by waiters', metric='times as many as beside none'),
     'appends': Section(
         'Event stores: appends',
-        'Stores as shipped, and on positions of a feed, as `examples/` puts them there. Every'
+        'Stores as shipped, and as `feed/examples` puts them on fast_feed. Every'
         ' load begins with an empty store in a new database, with the indexes that belong to it,'
         ' and has no reader. Writers append one message per transaction, each to a stream of its'
         ' own, all to one category or topic. The program is the same either way: in Python with'
@@ -159,11 +159,11 @@ SECTIONS = {
         ' which connects.',
         'store', [
             *(Column(f'per second, {kind} (quartiles)', 'per second', kind, quartiles=True)
-              for kind in ('as shipped', 'on fast_uuid')),
-            Column('times as shipped', 'per second', 'on fast_uuid', over='as shipped'),
+              for kind in ('as shipped', 'on fast_feed')),
+            Column('times as shipped', 'per second', 'on fast_feed', over='as shipped'),
             *(Column(f'p99, {kind}, ms', 'p99, ms', kind)
-              for kind in ('as shipped', 'on fast_uuid')),
-            Column('times as shipped', 'p99, ms', 'on fast_uuid', over='as shipped')]),
+              for kind in ('as shipped', 'on fast_feed')),
+            Column('times as shipped', 'p99, ms', 'on fast_feed', over='as shipped')]),
     'lost': Section(
         'Event stores: what readers get',
         'Eight writers, whose transactions end after a random delay of up to 10 ms, one in ten'
@@ -177,8 +177,9 @@ SECTIONS = {
     'held back': Section(
         'Event stores: what a transaction holds back',
         'One writer appends 100 messages in 2 s, while a transaction is open that has inserted a'
-        ' row of another table: without or with a position of a feed, in this database or in'
-        ' another one. Messages that the reader is given before that transaction ends.',
+        ' row of another table, in this database or in another one; also with a number of the'
+        " store's sequence, or of another feed. Messages that the reader is given before that"
+        ' transaction ends.',
         '% delivered by what is open', metric='delivered, %'),
 }
 

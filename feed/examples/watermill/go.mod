@@ -1,4 +1,4 @@
-module example.com/fastuuid
+module example.com/fastfeed
 
 go 1.23.0
 

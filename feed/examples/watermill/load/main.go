@@ -1,5 +1,5 @@
-// A load on Watermill's SQL Pub/Sub, for bench/stores.py, with the arguments and the output of
-// bench/load.py
+// A load on Watermill's SQL Pub/Sub, for feed/bench/stores.py, with the arguments and the output of
+// feed/bench/load.py
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	fastuuid "example.com/fastuuid"
+	fastfeed "example.com/fastfeed"
 )
 
 const topic = "messages"
@@ -57,8 +57,8 @@ func main() {
 	writers, seconds, rate, reader := numbers[0], numbers[1], numbers[2], numbers[3]
 	var schema sql.SchemaAdapter = sql.DefaultPostgreSQLSchema{}
 	var offsets sql.OffsetsAdapter = sql.DefaultPostgreSQLOffsetsAdapter{}
-	if os.Args[2] == "fast_uuid" {
-		schema, offsets = fastuuid.Schema{}, fastuuid.Offsets{}
+	if os.Args[2] == "fast_feed" {
+		schema, offsets = fastfeed.Schema{}, fastfeed.Offsets{}
 	}
 	ctx := context.Background()
 	config, err := pgxpool.ParseConfig(fmt.Sprintf("pool_max_conns=%d", writers+4))

@@ -1,5 +1,5 @@
-"""Event stores, as shipped and as examples/ puts them on fast_uuid: how fast they append, and what
-their readers get.  script/bench --stores fetches their libraries."""
+"""Event stores, as shipped and as feed/examples puts them on fast_feed: how fast they append, and
+what their readers get.  script/bench --stores fetches their libraries."""
 
 import json
 import os
@@ -16,11 +16,12 @@ EXAMPLES, LIBRARIES = HERE.parent / 'examples', HERE / 'libraries'
 PYTHON = [sys.executable, '-B', HERE / 'load.py']
 EVENTSOURCING, WATERMILL, MESSAGE_DB = 'eventsourcing', 'watermill', 'message-db'
 FUNCTIONS = 'eventsourcing, functions'
-# The program that loads each, and its table
-STORES = {EVENTSOURCING: (PYTHON, 'stored_events'), FUNCTIONS: (PYTHON, 'stored_events'),
-          WATERMILL: ([LIBRARIES / 'watermill'], 'watermill_messages'),
-          MESSAGE_DB: (PYTHON, 'message_store.messages')}
-KINDS = {'shipped': 'as shipped', 'fast_uuid': 'on fast_uuid'}
+# The program that loads each, its table, and that table's numbers
+STORES = {EVENTSOURCING: (PYTHON, 'stored_events', 'notification_id'),
+          FUNCTIONS: (PYTHON, 'stored_events', 'notification_id'),
+          WATERMILL: ([LIBRARIES / 'watermill'], 'watermill_messages', 'offset'),
+          MESSAGE_DB: (PYTHON, 'message_store.messages', 'global_position')}
+KINDS = {'shipped': 'as shipped', 'fast_feed': 'on fast_feed'}
 
 PAUSE = 'PERFORM pg_sleep(0.002);'
 LATE = "PERFORM pg_sleep(random() * 0.01); IF random() < 0.1 THEN RAISE 'rolled back'; END IF;"
@@ -53,38 +54,49 @@ def template(bench, store, kind):
     if not made:
         create(bench, name, 'template1')
         with bench.server.connect(name) as connection:
-            connection.execute('CREATE EXTENSION fast_uuid')
+            connection.execute('CREATE EXTENSION fast_feed')
         if store == MESSAGE_DB:
             package = LIBRARIES / 'message-db/node_modules/@eventide/message-db'
             run(bench, name, ['bash', package / 'database/install.sh'])
-            if kind == 'fast_uuid':
-                run(bench, name, ['psql', '-Xqf', HERE.parent / 'feed/examples/message-db/fast_feed.sql'])
+            if kind == 'fast_feed':
+                run(bench, name, ['psql', '-Xqf', EXAMPLES / 'message-db/fast_feed.sql'])
         else:
             run(bench, name, [*STORES[store][0], store, kind, '0', '0', '0', '0'])
     return f'"{name}"'
 
 
+OTHER = """
+CREATE EXTENSION IF NOT EXISTS fast_feed;
+CREATE TABLE IF NOT EXISTS other (n integer);
+CREATE TABLE IF NOT EXISTS other_feed (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+SELECT fast_feed.enable('other_feed', 'number')"""
+
+
 @contextmanager
-def transaction(bench, foreign):
-    """An open one that has inserted this value in this database, if it is not None."""
-    database, value = foreign or ('postgres', None)
+def transaction(bench, store, foreign):
+    """An open one that has written to another table of this database, and executed this statement."""
+    if not foreign:
+        yield
+        return
+    database, statement = foreign
+    _, table, column = STORES[store]
     with bench.server.connect(database) as connection:
-        if value:
-            connection.execute('CREATE TABLE IF NOT EXISTS other (position bigint)')
-            connection.execute(f'BEGIN; INSERT INTO other VALUES ({value})')
+        connection.execute(OTHER)
+        connection.execute('BEGIN; INSERT INTO other DEFAULT VALUES;'
+                           + statement.format(table=table, column=column))
         yield
 
 
 def load(bench, store, kind, *, writers, rate=0, reader=False, before_commit='',
          foreign=None):
     """What was appended, with times, and what was read, in a database of its own."""
-    program, table = STORES[store]
+    program, table, _ = STORES[store]
     create(bench, 'measured', template(bench, store, kind))
     if before_commit:
         with bench.server.connect('measured') as connection:
             connection.execute(BEFORE_COMMIT.format(body=before_commit, table=table))
     numbers = writers, bench.seconds, rate, int(reader)
-    with transaction(bench, foreign):
+    with transaction(bench, store, foreign):
         said = json.loads(run(bench, 'measured', [*program, store, kind, *map(str, numbers)]))
     return said['appended'], said['read']
 
@@ -136,14 +148,15 @@ def lost(bench):
 
 
 FOREIGN = {'nothing': None,
-           'in another table': ('measured', '0'),
-           'in another database': ('postgres', '0'),
-           'with a position in this database': ('measured', 'uuidv7_feed_position()'),
-           'with a position in another database': ('postgres', 'uuidv7_feed_position()')}
+           'in another table': ('measured', ''),
+           'in another database': ('postgres', ''),
+           'with a number of this feed':
+               ('measured', "SELECT fast_feed.next(pg_get_serial_sequence('{table}', '{column}'))"),
+           'with a number of another feed': ('measured', 'INSERT INTO other_feed DEFAULT VALUES')}
 
 
 def held_back(bench):
-    """What is delivered while a transaction that has nothing to do with the store is open."""
+    """What is delivered while a transaction that writes no message is open."""
     for n in bench.rounds('What a transaction holds back', short=True):
         for name, foreign in FOREIGN.items():
             for store, kind in cases(n, EVENTSOURCING, WATERMILL, MESSAGE_DB):

@@ -25,7 +25,7 @@ together = fork.Barrier(max(writers, 1), timeout=60)
 
 class EventSourcing:
     def __init__(self):
-        module = {'shipped': 'eventsourcing.postgres', 'fast_uuid': 'fast_uuid_eventsourcing'}
+        module = {'shipped': 'eventsourcing.postgres', 'fast_feed': 'fast_feed_eventsourcing'}
         self.recorder = InfrastructureFactory.construct(Environment(env={
             'PERSISTENCE_MODULE': module[kind], 'POSTGRES_DBNAME': os.environ['PGDATABASE'],
             'POSTGRES_HOST': os.environ['PGHOST'], 'POSTGRES_USER': os.environ['PGUSER'],

@@ -1,4 +1,4 @@
-package fastuuid
+package fastfeed
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,29 +97,6 @@ func TestPubSubSkipped(t *testing.T) {
 	})
 }
 
-// That of the initialization is one of the settings, which can also omit it.
-func TestLock(t *testing.T) {
-	usual := sql.DefaultSchemaInitializationLock("watermill")
-	for want, s := range map[string]sql.DefaultPostgreSQLSchema{
-		fmt.Sprintf("pg_advisory_xact_lock(%d)", usual): {},
-		"pg_advisory_xact_lock(7)":                      {InitializeSchemaLock: 7},
-		"CREATE TABLE":                                  {InitializeSchemaWithoutTransaction: true},
-	} {
-		queries, err := Schema{s}.SchemaInitializingQueries(sql.SchemaInitializingQueriesParams{})
-		require.NoError(t, err)
-		require.Contains(t, queries[0].Query, want)
-	}
-}
-
-// Without the watermark, as on PostgreSQL 15 and 16, the start fails, not the first poll.
-func TestNotPreloaded(t *testing.T) {
-	_, err := pool.Exec(ctx, "ALTER FUNCTION uuidv7_feed_position_watermark RENAME TO not_preloaded")
-	require.NoError(t, err)
-	defer pool.Exec(ctx, "ALTER FUNCTION not_preloaded RENAME TO uuidv7_feed_position_watermark")
-	err = ours.subscriber(t, sql.SubscriberConfig{}).SubscribeInitialize("preloading")
-	require.ErrorContains(t, err, "uuidv7_feed_position_watermark")
-}
-
 // list has the UUIDs of what consumers have acknowledged.
 type list struct {
 	sync.Mutex
@@ -183,7 +161,7 @@ func (c *consumer) found(t *testing.T) []string {
 	for range 2 { // the first can have begun before
 		select {
 		case <-c.empty:
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			require.Fail(t, "the consumer does not poll")
 		}
 	}
@@ -192,7 +170,7 @@ func (c *consumer) found(t *testing.T) []string {
 
 func (c *consumer) atLeast(t *testing.T, n int) {
 	enough := func() bool { return len(c.copy()) >= n }
-	require.Eventually(t, enough, time.Minute, time.Millisecond, "%d messages", n)
+	require.Eventually(t, enough, 5*time.Minute, time.Millisecond, "%d messages", n)
 }
 
 // expect waits for these, and for more.
@@ -221,15 +199,20 @@ func begin(t *testing.T, database string) pgx.Tx {
 	return tx
 }
 
-// A transaction that has written, but not to a feed of this database, holds nothing back.
+// A transaction that has written, but used no number of this topic, holds nothing back.
 func TestForeignTransaction(t *testing.T) {
-	for name, database := range map[string]string{"other table": "", "other database": "postgres"} {
+	for name, test := range map[string]struct{ database, statement string }{
+		"other table":    {"", "CREATE TABLE other ()"},
+		"other database": {"postgres", "CREATE TABLE other ()"},
+		"other topic":    {"", "INSERT INTO watermill_other (uuid, transaction_id) VALUES ('', '1')"},
+	} {
 		t.Run(name, func(t *testing.T) {
+			ours.follow(t, "other", &list{}).stop()
 			for _, a := range []adapters{theirs, ours} {
 				topic := watermill.NewShortUUID()
 				c := a.follow(t, topic, &list{})
-				foreign := begin(t, database)
-				_, err := foreign.Exec(ctx, "CREATE TABLE other ()")
+				foreign := begin(t, test.database)
+				_, err := foreign.Exec(ctx, test.statement)
 				require.NoError(t, err)
 				publish(t, a.publisher(t, db), topic, "first", "second")
 				if _, isOurs := a.schema.(Schema); isOurs {
@@ -243,21 +226,14 @@ func TestForeignTransaction(t *testing.T) {
 	}
 }
 
-// One with a position or an id of a feed holds back what comes after it, until it ends.
+// One with a number of the topic holds back what comes after it, until it ends.
 func TestLateCommit(t *testing.T) {
 	for name, test := range map[string]struct {
-		write func(t *testing.T, tx pgx.Tx, topic string)
-		end   func(tx pgx.Tx) error
-		then  []string
+		end  func(tx pgx.Tx) error
+		then []string
 	}{
-		"commit": {publishLate, func(tx pgx.Tx) error { return tx.Commit(ctx) },
-			[]string{"late", "after"}},
-		"rollback": {publishLate, func(tx pgx.Tx) error { return tx.Rollback(ctx) },
-			[]string{"after"}},
-		"another feed": {func(t *testing.T, tx pgx.Tx, _ string) {
-			_, err := tx.Exec(ctx, "SELECT uuidv7_feed_id()")
-			require.NoError(t, err)
-		}, func(tx pgx.Tx) error { return tx.Commit(ctx) }, []string{"after"}},
+		"commit":   {func(tx pgx.Tx) error { return tx.Commit(ctx) }, []string{"late", "after"}},
+		"rollback": {func(tx pgx.Tx) error { return tx.Rollback(ctx) }, []string{"after"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := watermill.NewShortUUID()
@@ -266,7 +242,7 @@ func TestLateCommit(t *testing.T) {
 			publish(t, publisher, topic, "before")
 			c.expect(t, "before")
 			tx := begin(t, "")
-			test.write(t, tx, topic)
+			publish(t, ours.publisher(t, sql.TxFromPgx(tx)), topic, "late")
 
 			publish(t, publisher, topic, "after")
 			require.Equal(t, []string{"before"}, c.found(t))
@@ -276,23 +252,32 @@ func TestLateCommit(t *testing.T) {
 	}
 }
 
-func publishLate(t *testing.T, tx pgx.Tx, topic string) {
-	publish(t, ours.publisher(t, sql.TxFromPgx(tx)), topic, "late")
-}
-
-// writers publish in transactions, of which they roll a quarter back, until they are stopped.
+// writers publish until they are stopped. Their transactions commit out of order, also that of
+// their ids, and a quarter of them rolls back.
 func (a adapters) writers(t *testing.T, topic string) (stop func()) {
 	writing, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	for range 4 {
+	var ended atomic.Int64
+	for writer := range 4 {
 		group.Add(1)
 		go func() {
 			defer group.Done()
 			for writing.Err() == nil {
-				if err := a.write(topic); err != nil {
+				err := a.write(topic, func() {
+					if writer == 0 || rand.Intn(4) > 0 {
+						return
+					}
+					// Others can wait for a lock that waits for this one.
+					n, until := ended.Load()+rand.Int63n(20), time.Now().Add(100*time.Millisecond)
+					for ended.Load() < n && time.Now().Before(until) {
+						time.Sleep(time.Millisecond)
+					}
+				})
+				if err != nil {
 					t.Error(err)
 					return
 				}
+				ended.Add(1)
 			}
 		}()
 	}
@@ -304,30 +289,36 @@ func (a adapters) writers(t *testing.T, topic string) (stop func()) {
 	return stop
 }
 
-func (a adapters) write(topic string) error {
+// write is one transaction, with a pause after it has its id, and after each message.
+func (a adapters) write(topic string, pause func()) error {
 	tx, err := pool.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback(ctx)
+	if _, err = tx.Exec(ctx, "SELECT pg_current_xact_id()"); err != nil {
+		return err
+	}
 	config := sql.PublisherConfig{SchemaAdapter: a.schema}
 	publisher, err := sql.NewPublisher(sql.TxFromPgx(tx), config, nil)
 	if err != nil {
 		return err
 	}
 	for range 1 + rand.Intn(3) {
+		pause()
 		err := publisher.Publish(topic, message.NewMessage(watermill.NewUUID(), nil))
 		if err != nil {
 			return err
 		}
 	}
+	pause()
 	if rand.Intn(4) == 0 {
 		return nil
 	}
 	return tx.Commit(ctx)
 }
 
-// committed has the UUIDs in the order of the positions.
+// committed has the UUIDs in the order of the offsets.
 func committed(t *testing.T, topic string) []string {
 	table := bytea.MessagesTable(topic)
 	rows, err := pool.Query(ctx, `SELECT uuid FROM `+table+` ORDER BY "offset"`)
@@ -337,7 +328,7 @@ func committed(t *testing.T, topic string) []string {
 	return uuids
 }
 
-// Of what is committed, consumers of a group get each message, in the order of the positions. Twice
+// Of what is committed, consumers of a group get each message, in the order of the offsets. Twice
 // comes only what was at hand when a subscriber was closed, which Watermill can take for not
 // acknowledged.
 func TestNoneMissed(t *testing.T) {
@@ -376,7 +367,8 @@ func TestIndexCondition(t *testing.T) {
 	ours.follow(t, topic, &list{}).stop()
 	table := bytea.MessagesTable(topic)
 	for _, query := range []string{
-		`INSERT INTO ` + table + ` (uuid) SELECT n FROM generate_series(1, 10000) AS n`,
+		`INSERT INTO ` + table + ` (uuid, transaction_id)
+			SELECT n, pg_current_xact_id() FROM generate_series(1, 10000) AS n`,
 		`ANALYZE ` + table,
 	} {
 		_, err := pool.Exec(ctx, query)
@@ -390,6 +382,6 @@ func TestIndexCondition(t *testing.T) {
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	plan := fmt.Sprint(lines)
-	require.Regexp(t, `Index Cond: \(\("offset" > .*\) AND \("offset" < uuidv7_feed_`, plan)
+	require.Regexp(t, `Index Cond: \(\("offset" > .*\) AND \("offset" < fast_feed\.watermark`, plan)
 	require.NotRegexp(t, "Sort|Filter", plan)
 }
