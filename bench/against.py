@@ -11,14 +11,14 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from generators import FEED, KEY, SOURCES
+from generators import KEY, SOURCES
 from results import quartiles
 from server import ARRAY, MILLION, Server, count, time_ms
 
 FIRST = f'SELECT {KEY.call}'
 UNBUFFERED = MILLION // 10    # values: some sources take microseconds for one
-INSERT = f'INSERT INTO {{}} SELECT FROM generate_series(1, {MILLION})'
-ROW = 'INSERT INTO {} DEFAULT VALUES'
+INSERT = f'INSERT INTO filled SELECT FROM generate_series(1, {MILLION})'
+ROW = 'INSERT INTO filled DEFAULT VALUES'
 
 
 class Build:
@@ -33,11 +33,10 @@ class Build:
             with server.connect() as connection:
                 connection.execute('CREATE EXTENSION fast_uuid')
         self.session = running.enter_context(self.preloaded.connect())
-        for table, key in (('filled', KEY), ('fed', FEED)):
-            self.session.execute(f'CREATE UNLOGGED TABLE {table} (id {key.column} PRIMARY KEY)')
+        self.session.execute(f'CREATE UNLOGGED TABLE filled (id {KEY.column} PRIMARY KEY)')
 
     def ms(self, statement, settings=None):
-        self.session.execute('TRUNCATE filled, fed')
+        self.session.execute('TRUNCATE filled')
         return time_ms(self.session, statement, settings)
 
     def value_ns(self, generator):
@@ -46,7 +45,7 @@ class Build:
 
     def transaction_us(self, clients, statement):
         """Of clients that do nothing else."""
-        self.session.execute('TRUNCATE filled, fed')
+        self.session.execute('TRUNCATE filled')
         return 1e6 / self.preloaded.pgbench(f'{statement};', clients, 3)
 
 
@@ -60,14 +59,10 @@ def first_call_us(server):
 
 
 CASES = {
-    **{f'{one.name}, ns': partial(Build.value_ns, generator=one) for one in (KEY, *SOURCES, FEED)},
+    **{f'{one.name}, ns': partial(Build.value_ns, generator=one) for one in (KEY, *SOURCES)},
     'an array of a million, ms': lambda build: build.ms(ARRAY),
-    'a million rows inserted, ms': lambda build: build.ms(INSERT.format('filled')),
-    'a million rows of a feed inserted, ms': lambda build: build.ms(INSERT.format('fed')),
-    'a row per transaction, us': lambda build: build.transaction_us(2, ROW.format('filled')),
-    'a row of a feed per transaction, us':
-        lambda build: build.transaction_us(2, ROW.format('fed')),
-    'a watermark, us': lambda build: build.transaction_us(1, 'SELECT uuidv7_feed_watermark()'),
+    'a million rows inserted, ms': lambda build: build.ms(INSERT),
+    'a row per transaction, us': lambda build: build.transaction_us(2, ROW),
     'first call, preloaded, us': lambda build: first_call_us(build.preloaded),
     'first call, not preloaded, us': lambda build: first_call_us(build.unpreloaded),
 }

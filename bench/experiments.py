@@ -4,16 +4,15 @@ all its cases in turn, so that all see the same machine."""
 import time
 from statistics import median
 
-from generators import (BASELINE, CORE_V4, CORE_V7, FEED, IDENTITY, KEY, NEXTVAL, PG_UUIDV7,
-                        POSITION, SOURCES, Generator, available)
-from readers import missed, watermark, woken
+from generators import (BASELINE, CORE_V4, CORE_V7, IDENTITY, KEY, NEXTVAL, PG_UUIDV7,
+                        SOURCES, Generator, available)
 from server import ARRAY, MILLION, count, time_ms, turned
 
 
 def statements(bench):
     """A million values of each generator, counted."""
     with bench.server.connect() as connection:
-        cases = available(connection, BASELINE, KEY, FEED, POSITION, *SOURCES, NEXTVAL, CORE_V7,
+        cases = available(connection, BASELINE, KEY, *SOURCES, NEXTVAL, CORE_V7,
                           CORE_V4, PG_UUIDV7, *(Generator(call, call) for call in bench.calls))
         for n in bench.rounds('A million values of each generator'):
             for one in turned(cases, n):
@@ -44,7 +43,7 @@ def inserts(bench):
     """A million rows in one statement, and one row per transaction, the key by default."""
     with bench.server.connect() as connection:
         connection.execute('CREATE EXTENSION IF NOT EXISTS pgstattuple')
-        keys = available(connection, KEY, FEED, POSITION, IDENTITY, CORE_V7, CORE_V4)
+        keys = available(connection, KEY, IDENTITY, CORE_V7, CORE_V4)
         for n in bench.rounds('Rows by each key'):
             for key in turned(keys, n):
                 connection.execute(f'CREATE TABLE filled (id {key.column} PRIMARY KEY, n integer)')
@@ -86,7 +85,7 @@ def sessions(bench):
     """Values per second of one to eight sessions at once."""
     values = MILLION // 4
     with bench.server.connect() as connection:
-        cases = available(connection, BASELINE, KEY, FEED, POSITION, NEXTVAL, CORE_V7)
+        cases = available(connection, BASELINE, KEY, NEXTVAL, CORE_V7)
     for n in bench.rounds('One to eight sessions', short=True):
         for clients in (1, 2, 4, 8):
             for one in turned(cases, n):
@@ -95,4 +94,4 @@ def sessions(bench):
                 bench.record('sessions', one.name, clients, n, 'values per second', per_second)
 
 
-ALL = [statements, requests, bulk, inserts, first_call, sessions, watermark, missed, woken]
+ALL = [statements, requests, bulk, inserts, first_call, sessions]

@@ -13,9 +13,6 @@ class Generator:
 
 BASELINE = Generator('no-op C function: the baseline', 'fast_uuid_noop()')
 KEY = Generator('uuidv7_fast()', 'uuidv7_fast()', column='uuid DEFAULT uuidv7_fast()')
-FEED = Generator('uuidv7_feed_id()', 'uuidv7_feed_id()', column='uuid DEFAULT uuidv7_feed_id()')
-POSITION = Generator('uuidv7_feed_position()', 'uuidv7_feed_position()',
-                     column='bigint DEFAULT uuidv7_feed_position()')
 NEXTVAL = Generator('nextval()', "nextval('counter')")
 IDENTITY = Generator('bigint identity', '', column='bigint GENERATED ALWAYS AS IDENTITY')
 CORE_V7 = Generator('uuidv7() of PostgreSQL', 'uuidv7()',

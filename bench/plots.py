@@ -8,8 +8,7 @@ import numpy
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 
-from generators import (BASELINE, CORE_V4, CORE_V7, FEED, IDENTITY, KEY, NEXTVAL, PG_UUIDV7,
-                        POSITION)
+from generators import (BASELINE, CORE_V4, CORE_V7, IDENTITY, KEY, NEXTVAL, PG_UUIDV7)
 
 # Colours that can be seen on both.
 OURS, GREY = '#1688a8', '#848d97'
@@ -51,7 +50,7 @@ def bars(axes, summary, experiment, title, labels, metric, shape, unit=1):
 def statements(figure, summary):
     """A million values of each generator: uuidv7_fast() takes little more than a C function
     that does nothing, nextval() longer, the others several times as long."""
-    names = [BASELINE.name, KEY.name, FEED.name, POSITION.name, 'uuidv7_fast(), getrandom',
+    names = [BASELINE.name, KEY.name, 'uuidv7_fast(), getrandom',
              'uuidv7_fast(), urandom', NEXTVAL.name, CORE_V4.name, CORE_V7.name, PG_UUIDV7.name]
     labels = {(name, '1000000'): SHORT.get(name, name) for name in names}
     figure.set_size_inches(WIDTH, 3.6)
@@ -104,7 +103,7 @@ def requests(figure, summary):
 def inserts(figure, summary):
     """A million rows by each key: uuidv7_fast() and bigint take about the same time,
     gen_random_uuid() takes longest and has the largest index."""
-    names = [KEY.name, FEED.name, POSITION.name, IDENTITY.name, CORE_V7.name, CORE_V4.name]
+    names = [KEY.name, IDENTITY.name, CORE_V7.name, CORE_V4.name]
     labels = {(name, ''): SHORT.get(name, name) for name in names}
     figure.set_size_inches(WIDTH, 4.6)
     above, below = figure.subplots(2)

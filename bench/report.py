@@ -104,23 +104,17 @@ SECTIONS = {
         'All sessions in total;'
         ' `SELECT count(f()) FROM generate_series(1, 250000)` over and over.',
         'values per second by sessions', metric='values per second'),
-    'watermark': Section(
-        'The watermark',
-        'A transaction that calls `uuidv7_feed_watermark()`, in a PL/pgSQL loop, less one that'
-        ' calls a C function that does nothing; by the number of sessions with a transaction'
-        ' in flight that has generated a feed id.',
-        'us by transactions in flight', metric='us'),
     'missed': Section(
-        'What a reader misses',
-        'Writers insert one row per transaction into a feed, and commit after a random delay of'
+        'fast_feed: what a reader misses',
+        'Writers insert one row per transaction, and commit after a random delay of'
         ' up to 5 ms; a reader asks again and again for the rows after the last one that it has'
-        ' seen, another for those of them below `uuidv7_feed_watermark()`, in one statement.',
+        ' seen, another for those of them below `fast_feed.watermark()`, in one statement.',
         '% missed by writers', metric='rows missed, %'),
     'woken': Section(
-        'A reader that is woken',
-        'One reader asks for the rows after its last one and below `uuidv7_feed_watermark()`,'
+        'fast_feed: a reader that is woken',
+        'One reader asks for the rows after its last one and below `fast_feed.watermark()`,'
         ' again until there are none; then it sleeps, is woken by NOTIFY, which each writer'
-        ' sends with its row, or calls `uuidv7_feed_wait()`. Latency: from the insertion of a'
+        ' sends with its row, or calls `fast_feed.wait()`. Latency: from the insertion of a'
         ' row to the statement that delivers it. `synchronous_commit = off`, unless it is'
         ' named.', 'reader'),
     'feed writes': Section(

@@ -79,111 +79,6 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION uuidv7_fast_ns(uuid) IS
 'extract the time of a version 7 UUID, in nanoseconds since 1970-01-01 UTC';
 
--- Feeds: one order of all sessions, over restarts
-
--- The upper bound of feed ids.  pg_upgrade carries it over; a dump does not.  By this
--- increment nextval() moves none that was set.
-CREATE SEQUENCE fast_uuid_upper_bound INCREMENT BY 9223372036854775807;
-
-REVOKE ALL ON SEQUENCE fast_uuid_upper_bound FROM PUBLIC;
-
-COMMENT ON SEQUENCE fast_uuid_upper_bound IS
-'time up to which feed ids may have been generated, in microseconds since 1970-01-01 UTC; do not change';
-
-CREATE FUNCTION uuidv7_feed_id()
-RETURNS uuid
-AS 'MODULE_PATHNAME', 'uuidv7_feed_id'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_id() IS
-'generate a version 7 UUID greater than all feed ids and positions of all sessions before';
-
-CREATE FUNCTION uuidv7_feed_id(source text)
-RETURNS uuid
-AS 'MODULE_PATHNAME', 'uuidv7_feed_id_from'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_id(text) IS
-'generate a version 7 UUID from a given entropy source, greater than all feed ids and positions of all sessions before';
-
-CREATE FUNCTION uuidv7_feed_position()
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'uuidv7_feed_position'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_position() IS
-'generate a number greater than all feed ids and positions of all sessions before: nanoseconds since 1970-01-01 UTC';
-
-CREATE FUNCTION uuidv7_feed_watermark()
-RETURNS uuid
-AS 'MODULE_PATHNAME', 'uuidv7_feed_watermark'
-LANGUAGE C STABLE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_watermark() IS
-'bound for the calling statement, which misses no row with a smaller feed id';
-
-CREATE FUNCTION uuidv7_feed_position_watermark()
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'uuidv7_feed_position_watermark'
-LANGUAGE C STABLE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_position_watermark() IS
-'bound for the calling statement, which misses no row with a smaller position';
-
-CREATE FUNCTION uuidv7_feed_wait(seen bigint, timeout interval DEFAULT '1 s')
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'uuidv7_feed_wait'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_wait(bigint, interval) IS
-'wait for the end of a transaction with feed ids or positions, and return how many have ended';
-
-CREATE FUNCTION uuidv7_feed_stamp()
-RETURNS trigger
-AS 'MODULE_PATHNAME', 'uuidv7_feed_stamp'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_stamp() IS
-'trigger that sets a column to a new feed id or position with each INSERT and UPDATE';
-
-CREATE FUNCTION uuidv7_feed_guard()
-RETURNS trigger
-AS 'MODULE_PATHNAME', 'uuidv7_feed_guard'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION uuidv7_feed_guard() IS
-'trigger that refuses an id which readers below the watermark could miss';
-
-CREATE FUNCTION uuidv7_feed_observe(id uuid)
-RETURNS void
-AS 'MODULE_PATHNAME', 'uuidv7_feed_observe'
-LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-
-REVOKE ALL ON FUNCTION uuidv7_feed_observe(uuid) FROM PUBLIC;
-
-COMMENT ON FUNCTION uuidv7_feed_observe(uuid) IS
-'make further feed ids and positions of all sessions greater than a given version 7 UUID, which can be from any generator';
-
-CREATE FUNCTION uuidv7_feed_position_observe("position" bigint)
-RETURNS void
-AS 'MODULE_PATHNAME', 'uuidv7_feed_position_observe'
-LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-
-REVOKE ALL ON FUNCTION uuidv7_feed_position_observe(bigint) FROM PUBLIC;
-
-COMMENT ON FUNCTION uuidv7_feed_position_observe(bigint) IS
-'make further feed ids and positions of all sessions greater than a given position';
-
-CREATE FUNCTION uuidv7_feed_reset()
-RETURNS void
-AS 'MODULE_PATHNAME', 'uuidv7_feed_reset'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-
-REVOKE ALL ON FUNCTION uuidv7_feed_reset() FROM PUBLIC;
-
-COMMENT ON FUNCTION uuidv7_feed_reset() IS
-'return to the clock: forget the latest feed id of the instance, and the upper bound of this database';
-
 -- For the DBA.  These look at the session that calls them, and a parallel worker
 -- is another one.
 
@@ -197,16 +92,6 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 8;
 COMMENT ON FUNCTION fast_uuid_sources() IS
 'the entropy sources, and what this session has fetched from them';
 
-CREATE FUNCTION fast_uuid_stats(
-  OUT name text, OUT clock_lead interval, OUT largest_clock_lead interval,
-  OUT held_back_by integer, OUT upper_bound timestamptz)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'fast_uuid_stats'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 1;
-
-COMMENT ON FUNCTION fast_uuid_stats() IS
-'statistics of the feed: how far ids are ahead of the clock, what holds the watermark back, the upper bound';
-
 CREATE FUNCTION fast_uuid_benchmark(
   milliseconds integer DEFAULT 20,
   OUT source text, OUT implementation text, OUT bytes integer,
@@ -217,28 +102,3 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 30;
 
 COMMENT ON FUNCTION fast_uuid_benchmark(integer) IS
 'measure the speed of each entropy source on this machine';
-
--- Default privileges may have granted what is not for PUBLIC to other roles.  This runs as
--- a superuser in a schema of the creator's choice, who could provide better matches for
--- the operators and functions, were they not qualified.
-DO $$
-DECLARE
-  command text;
-BEGIN
-  FOR command IN
-    SELECT pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM %s', p.oid::regprocedure, a.grantee::regrole)
-      FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
-     WHERE p.oid OPERATOR(pg_catalog.=) ANY (
-             '{uuidv7_feed_observe(uuid),uuidv7_feed_position_observe(bigint),uuidv7_feed_reset()}'::regprocedure[])
-       AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
-    UNION
-    SELECT pg_catalog.format('REVOKE ALL ON SEQUENCE %s FROM %s', c.oid::regclass, a.grantee::regrole)
-      FROM pg_catalog.pg_class AS c, pg_catalog.aclexplode(c.relacl) AS a
-     WHERE c.oid OPERATOR(pg_catalog.=) 'fast_uuid_upper_bound'::regclass
-       AND a.grantee OPERATOR(pg_catalog.<>) c.relowner
-  LOOP
-    EXECUTE command;
-  END LOOP;
-END $$;
-
-GRANT SELECT ON SEQUENCE fast_uuid_upper_bound TO PUBLIC;

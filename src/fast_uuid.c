@@ -4,14 +4,10 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/parallel.h"
-#include "clock.h"
-#include "compat.h"
+#include "common/compat.h"
 #include "entropy/entropy.h"
 #include "entropy/seed.h"
-#include "feed/feed.h"
 #include "placeholders.h"
 #include "utils/memutils.h"
 
@@ -25,7 +21,7 @@ PGDLLEXPORT void _PG_init(void);
 /* All settings; they are defined below. */
 static const char *const setting_names[] = {
 	"fast_uuid.allowed_sources", "fast_uuid.source", "fast_uuid.seed",
-	"fast_uuid.buffer_size", "fast_uuid.vdso", "fast_uuid.max_clock_lead"
+	"fast_uuid.buffer_size", "fast_uuid.vdso"
 };
 
 static char *allowed_text;
@@ -147,8 +143,8 @@ require_preloaded(void)
 }
 
 /* Define the settings.  Raises an error if the allowlist cannot be trusted. */
-static void
-define_settings(void)
+void
+_PG_init(void)
 {
 	bool		exit_on_any_error = ExitOnAnyError;
 	const char *all_sources;
@@ -208,13 +204,6 @@ define_settings(void)
 							 PGC_USERSET, GUC_ALLOW_IN_PARALLEL,
 							 NULL, vdso_assign, NULL);
 
-	DefineCustomIntVariable("fast_uuid.max_clock_lead",
-							"Sets how far the time in new feed ids and positions may be ahead of the clock.",
-							"After a backward step, new ones continue from the latest one. An error is raised if they would be ahead of the clock by more than this, and by at least a millisecond. The same limit applies to times that are observed. -1 disables the limit, except for those, where it means one second. Keys continue without a limit.",
-							&fuuid_max_clock_lead, -1, -1, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS | GUC_ALLOW_IN_PARALLEL,
-							NULL, NULL, NULL);
-
 	/* The server has told why, and tests would go on without what they need. */
 	if (seed_was_set && *seed_text == '\0')
 		ereport(WARNING,
@@ -226,16 +215,4 @@ define_settings(void)
 
 	ExitOnAnyError = exit_on_any_error;
 	RESUME_INTERRUPTS();
-}
-
-/*
- * The settings come first, because that can fail, and then be tried again with
- * each call: callbacks cannot be taken back, nor can hooks.
- */
-void
-_PG_init(void)
-{
-	define_settings();
-	fuuid_in_flight_init();
-	fuuid_shared_init();
 }

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
+#include "common/compat.h"
 #include "placeholders.h"
 
 static struct config_generic *

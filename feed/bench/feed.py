@@ -5,6 +5,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from readers import missed, woken
 from server import Server, time_ms, turned
 
 ROWS = 300000
@@ -97,49 +98,31 @@ def feed_watermark(bench):
                 connection.execute("ROLLBACK PREPARED 'p'")
 
 
-# Waiters, in a loop as consumers have it, and the table that is written to: of fast_feed, and of
-# the feed by time that it takes the place of.
-WAITS = {
-    'fast_feed.wait()': ('fast_feed.wait(:seen, \'1 s\')',
-                         "CREATE EXTENSION IF NOT EXISTS fast_feed; CREATE TABLE IF NOT EXISTS waited"
-                         " (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n integer);"
-                         " SELECT fast_feed.enable('waited', 'id')", 'waited'),
-    'uuidv7_feed_wait()': ('uuidv7_feed_wait(:seen, \'1 s\')',
-                           'CREATE TABLE IF NOT EXISTS waited_by_time'
-                           ' (id uuid PRIMARY KEY DEFAULT uuidv7_feed_id(), n integer)',
-                           'waited_by_time'),
-}
-
-
 def feed_waiters(bench):
     """Transactions of four writers per second beside sessions that wait in their database, or in
-    another one, against none in the same round."""
+    another one, in a loop as consumers have it, against none in the same round."""
+    wait = "SELECT fast_feed.wait(:seen, '1 s') AS seen \\gset\n"
     with bench.server.connect() as connection:
         connection.execute('CREATE EXTENSION IF NOT EXISTS fast_feed')
+        create(connection, 'waited', 'enable(): follow() and guard()')
         if not connection.execute("SELECT FROM pg_database WHERE datname = 'elsewhere'").fetchone():
             connection.execute('CREATE DATABASE elsewhere')
         with bench.server.connect('elsewhere') as elsewhere:
-            for extension in ('fast_feed', 'fast_uuid'):
-                elsewhere.execute(f'CREATE EXTENSION IF NOT EXISTS {extension}')
-        for _, setup, _ in WAITS.values():
-            connection.execute(setup)
-        cases = [(way, where, waiters) for way in WAITS for where, counts in
-                 (('here', (0, 1, 10, 40)), ('elsewhere', (40,))) for waiters in counts]
+            elsewhere.execute('CREATE EXTENSION IF NOT EXISTS fast_feed')
+        cases = [('here', 0), ('here', 1), ('here', 10), ('here', 40), ('elsewhere', 40)]
         for n in bench.rounds('Beside waiters'):
             rates = {}
-            for way, where, waiters in turned(cases, n):
-                call, _, table = WAITS[way]
-                connection.execute(f'TRUNCATE {table}')
+            for where, waiters in turned(cases, n):
+                connection.execute('TRUNCATE waited')
                 database = 'postgres' if where == 'here' else 'elsewhere'
-                with bench.server.in_background(f'SELECT {call} AS seen \\gset\n', waiters,
-                                                database, '-D', 'seen=0'):
-                    rates[way, where, waiters] = bench.server.pgbench(
-                        f'INSERT INTO {table} (n) VALUES (1);', 4, bench.seconds)
-            for (way, where, waiters), rate in rates.items():
+                with bench.server.in_background(wait, waiters, database, '-D', 'seen=0'):
+                    rates[where, waiters] = bench.server.pgbench(
+                        'INSERT INTO waited (n) VALUES (1);', 4, bench.seconds)
+            for (where, waiters), rate in rates.items():
                 name = f'{waiters} {where}'
-                bench.record('feed waiters', way, name, n, 'transactions per second', rate)
-                bench.record('feed waiters', way, name, n, 'times as many as beside none',
-                             rate / rates[way, 'here', 0])
+                bench.record('feed waiters', 'fast_feed.wait()', name, n, 'transactions per second', rate)
+                bench.record('feed waiters', 'fast_feed.wait()', name, n, 'times as many as beside none',
+                             rate / rates['here', 0])
 
 
-ALL = [feed_writes, feed_watermark, feed_waiters]
+ALL = [feed_writes, feed_watermark, feed_waiters, missed, woken]

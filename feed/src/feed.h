@@ -21,8 +21,8 @@
  * an interleaving, by test/modules/test_points.c, which is loaded before.
  */
 #ifdef FEED_TEST_POINTS
-extern void fuuid_test_point(const char *name);
-#define FEED_TEST_POINT(name)	fuuid_test_point(name)
+extern void feed_test_point(const char *name);
+#define FEED_TEST_POINT(name)	feed_test_point(name)
 #else
 #define FEED_TEST_POINT(name)	((void) 0)
 #endif

@@ -25,7 +25,6 @@
 #define FUUID_UUID_LEN		16
 #define FUUID_FRACTION_BITS 20
 #define FUUID_RANDOM_BITS	54
-#define FUUID_MS_PER_S		1000
 #define FUUID_US_PER_MS		1000
 #define FUUID_NS_PER_US		1000
 #define FUUID_NS_PER_MS		UINT64CONST(1000000)
@@ -123,14 +122,6 @@ fuuid_uuid_fraction(const unsigned char *uuid)
 		(fuuid_uuid_read(uuid + 8) >> FUUID_RANDOM_BITS & 0xFF);
 }
 
-/* The first nanosecond of a millisecond, 0 to 10^6, with this fraction. */
-static inline uint32
-fuuid_uuid_first_sub_ns(uint64 fraction)
-{
-	return (fraction * FUUID_NS_PER_MS + (1 << FUUID_FRACTION_BITS) - 1) >>
-		FUUID_FRACTION_BITS;
-}
-
 /*
  * The nanoseconds within the millisecond, 0 to 999999: exact for a UUID that
  * was encoded here, for another what a generator stored in these bits.
@@ -138,20 +129,11 @@ fuuid_uuid_first_sub_ns(uint64 fraction)
 static inline uint32
 fuuid_uuid_sub_ns(const unsigned char *uuid)
 {
-	uint32		sub_ns = fuuid_uuid_first_sub_ns(fuuid_uuid_fraction(uuid));
+	uint32		sub_ns = (fuuid_uuid_fraction(uuid) * FUUID_NS_PER_MS +
+						  (1 << FUUID_FRACTION_BITS) - 1) >> FUUID_FRACTION_BITS;
 
 	/* The largest fraction, which no nanosecond has, is rounded up to 10^6. */
 	return Min(sub_ns, FUUID_NS_PER_MS - 1);
-}
-
-/*
- * The last nanosecond within the millisecond, 0 to 999999, whose fraction is
- * not greater: a UUID that is encoded here for a later one is greater.
- */
-static inline uint32
-fuuid_uuid_last_sub_ns(const unsigned char *uuid)
-{
-	return fuuid_uuid_first_sub_ns(fuuid_uuid_fraction(uuid) + 1) - 1;
 }
 
 #endif							/* FUUID_UUID_LAYOUT_H */

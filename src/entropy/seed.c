@@ -8,8 +8,8 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "clock.h"
-#include "compat.h"
+#include "common/clock.h"
+#include "common/compat.h"
 #include "entropy/entropy.h"
 #include "entropy/seed.h"
 #include "utils/datetime.h"

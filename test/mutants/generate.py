@@ -33,7 +33,7 @@ SQL = [
     ("RETURNS SETOF", "RETURNS"), (r"\sSUPPORT \w+", ""), (r"(ROWS|DEFAULT) (\d+)", r"\1 1\2"),
     (r" DEFAULT \w+", ""), ("DEFAULT false", "DEFAULT true"),
     (r"_fast_min'$", "_fast_max'"), (r"_fast_max'$", "_fast_min'"),
-    (r"('uuidv7_(?:fast|feed_id))_(?:from|shift|at)'", r"\1'"),
+    (r"('uuidv7_fast)_(?:from|shift|at)'", r"\1'"),
     ("OUT ", "OUT x"), (r"(OUT [^,()]+)(,\s+)(OUT [^,()]+)", r"\3\2\1"),
     (r"OPERATOR\(pg_catalog\.=\)", "="), (r"pg_catalog\.(?:=|<>)", "pg_catalog.<"),
     (r"pg_catalog\.format", "format"), (r"INCREMENT BY \d+", "INCREMENT BY 1"),

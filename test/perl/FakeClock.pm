@@ -1,5 +1,4 @@
-# A server whose clock the test sets, by test/modules/preload_clock_offset.c; how one
-# incarnation of it ends, and how the next begins.
+# A server whose clock the test sets, by test/modules/preload_clock_offset.c.
 
 package FakeClock;
 
@@ -11,10 +10,8 @@ use Exporter qw(import);
 use Fcntl qw(O_CREAT O_WRONLY);
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(start_with_fake_clock set_clock_offset stop_clock end_incarnation
-  begin_incarnation);
+our @EXPORT = qw(start_with_fake_clock set_clock_offset stop_clock);
 
 sub set_clock
 {
@@ -42,37 +39,14 @@ sub stop_clock
 	return set_clock($node, 0, $second);
 }
 
-# $node->start, with the clock that was set last if keep_clock => 1, else with a right one.
+# $node->start, with a right clock.
 sub start_with_fake_clock
 {
-	my ($node, %params) = @_;
-	set_clock_offset($node, 0) unless delete $params{keep_clock};
+	my ($node) = @_;
+	set_clock_offset($node, 0);
 	local $ENV{LD_PRELOAD}        = getcwd() . '/test/modules/preload_clock_offset.so';
 	local $ENV{CLOCK_OFFSET_FILE} = $node->basedir . '/clock_offset';
-	return $node->start(%params);
-}
-
-# end_incarnation($node, WAY): 'fast', 'immediate', or 'SIGKILL' of the postmaster
-sub end_incarnation
-{
-	my ($node, $way) = @_;
-	return $way eq 'SIGKILL' ? $node->kill9 : $node->stop($way);
-}
-
-# Start the server, with the clock that was set for it.  After SIGKILL of the postmaster that
-# fails until its children have noticed.
-sub begin_incarnation
-{
-	my ($node) = @_;
-
-	foreach (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		$node->{_pid} = undef;
-		return if start_with_fake_clock($node, keep_clock => 1, fail_ok => 1);
-		usleep(20_000);
-	}
-	die 'the server does not start';
-	return;
+	return $node->start;
 }
 
 1;

@@ -23,8 +23,6 @@ SELECT name, current, implementation FROM fast_uuid_sources()
 -- nothing is fetched before it is needed
 \c -
 SELECT sum(refills) AS refills, sum(bytes) AS bytes FROM fast_uuid_sources();
--- (what there is to say of a feed depends on the server)
-SELECT name FROM fast_uuid_stats();
 -- the benchmark: a row for each source, implementation and size; it leaves the settings
 CREATE TEMP TABLE measured AS SELECT * FROM fast_uuid_benchmark(1);
 SELECT array_agg(DISTINCT source)

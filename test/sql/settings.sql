@@ -33,8 +33,6 @@ WITH meant (setting, before, plain, texts) AS (VALUES
   ('seed', '42', '18446744073709551615', ARRAY['0xffffffffffffffff', '0x0000ffffFFFFffffFFFF', '00018446744073709551615']),
   ('buffer_size', '1kB', '64kB', ARRAY['65536', '65536B', ' 64 kB ']),
   ('buffer_size', '1kB', '0', ARRAY['0kB']),
-  ('max_clock_lead', '5s', '1s', ARRAY['1000', '1000ms', ' 1 s ']),
-  ('max_clock_lead', '5s', '2147483647ms', ARRAY['2147483647']),
   ('vdso', 'on', 'off', ARRAY['no', 'OFF', '0']))
 SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (
          WHERE taken IS DISTINCT FROM pg_temp.taken(setting, before, plain) OR taken = pg_temp.taken(setting, before, before)) AS otherwise_taken
@@ -44,7 +42,6 @@ WITH wrong (setting, before, texts) AS (VALUES
    '0xx1', '0x 1', '0x-1', '0x+1', '0x0x1', '1x', '0x1g', '0x1.8', 'a', 'ff', 'h2a', 'inf', 'nan', 'on', 'true', '$1', E'\xef\xbc\x91',
    '18446744073709551616', '36893488147419103232', '0x10000000000000000', '99999999999999999999999999']),
   ('buffer_size', '1kB', ARRAY['65537', '65kB', '128kB', '1MB', '-1', '-1kB', '1kb', '1KB', 'kB', '', ' ', '1x', '1kBx', '99999999999999999999']),
-  ('max_clock_lead', '5s', ARRAY['-2', '-2ms', '-1s', '25d', '2147483648', '1 month', '1S', 's', '', ' ', '1x']),
   ('vdso', 'off', ARRAY['maybe', '']))
 SELECT count(*) AS texts, string_agg(setting || ' ' || text, ' | ') FILTER (WHERE pg_temp.taken(setting, before, text) <> 'refused') AS taken
   FROM wrong, unnest(texts) AS text;
@@ -134,7 +131,7 @@ END $$;
 SELECT name, pg_temp.may('regress_fast_uuid_user', name, value) AS everybody,
        pg_temp.may('regress_fast_uuid_trusted', name, value) AS trusted
   FROM (VALUES ('source', 'urandom'), ('allowed_sources', 'urandom'), ('seed', '1'),
-               ('buffer_size', '0'), ('vdso', 'off'), ('max_clock_lead', '1')) AS given (name, value);
+               ('buffer_size', '0'), ('vdso', 'off')) AS given (name, value);
 DROP OWNED BY regress_fast_uuid_trusted;
 -- nor has anybody a seed for all sessions
 ALTER SYSTEM SET fast_uuid.seed = '1';

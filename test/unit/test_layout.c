@@ -36,52 +36,6 @@ fraction_of(uint32 nsec)
 	return fraction;
 }
 
-/* A value of this 20-bit fraction, written bit by bit; the bits after it are 0, or all 1. */
-static void
-write_fraction(unsigned char *uuid, uint32 ms, uint32 fraction, bool ones)
-{
-	int			place = FUUID_FRACTION_BITS;
-
-	fuuid_uuid_min(uuid, ms);
-	for (int bit = 52; bit < 128; bit++)
-		if (bit != 64 && bit != 65 && (bit <= 73 ? fraction >> --place & 1 : ones))
-			uuid[bit / 8] |= 1 << (7 - bit % 8);
-}
-
-/*
- * fuuid_uuid_last_sub_ns() of every fraction: the last nanosecond whose own is not
- * greater, so that a value of the next one is greater, whatever bits follow.
- */
-static void
-test_last_sub_ns(void)
-{
-	uint32		last = 0;
-	bool		by_definition = true,
-				next_is_greater = true,
-				none_earlier_is = true;
-
-	for (uint32 fraction = 0; fraction < 1 << FUUID_FRACTION_BITS; fraction++)
-	{
-		unsigned char other[FUUID_UUID_LEN];
-		unsigned char value[FUUID_UUID_LEN];
-
-		while (last < 999999 && fraction_of(last + 1) <= fraction)
-			last++;
-		write_fraction(other, 77, fraction, true);
-		by_definition &= fuuid_uuid_last_sub_ns(other) == last;
-		fuuid_uuid_encode_ns(value, 77000000 + last + 1, 0);
-		next_is_greater &= memcmp(value, other, FUUID_UUID_LEN) > 0;
-
-		write_fraction(other, 77, fraction, false);
-		by_definition &= fuuid_uuid_last_sub_ns(other) == last;
-		fuuid_uuid_encode_ns(value, 77000000 + last, 0);
-		none_earlier_is &= memcmp(value, other, FUUID_UUID_LEN) <= 0;
-	}
-	ok(by_definition, "of every fraction the last nanosecond is the last whose fraction is not greater");
-	ok(next_is_greater, "a value of the nanosecond after it is greater, whatever bits follow the fraction");
-	ok(none_earlier_is, "a value of that nanosecond itself need not be");
-}
-
 int
 main(void)
 {
@@ -142,7 +96,6 @@ main(void)
 		ok(version_7_alone, "no other version or variant is taken for version 7");
 	}
 
-	test_last_sub_ns();
 
 	return done_testing();
 }

@@ -6,8 +6,8 @@
 
 #include <setjmp.h>
 
-#include "clock.h"
-#include "session.h"
+#include "common/clock.h"
+#include "keys/session.h"
 #include "tap.h"
 
 uint64		fuuid_session_last_ns = 0;

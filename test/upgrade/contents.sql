@@ -11,7 +11,6 @@ SELECT indexdef FROM pg_indexes WHERE tablename IN ('item', 'event') ORDER BY in
 SELECT pg_get_constraintdef(oid)
   FROM pg_constraint WHERE conrelid = 'item'::regclass AND contype IN ('c', 'p') ORDER BY conname;
 SELECT extname, extversion FROM pg_extension WHERE extname IN ('fast_feed', 'fast_uuid') ORDER BY extname;
-SELECT 'feed', id, position FROM feed ORDER BY id;
 SELECT 'outbox', id FROM outbox ORDER BY id;
 SELECT tgname, tgenabled, pg_get_triggerdef(t.oid), (SELECT deptype FROM pg_depend WHERE objid = t.oid AND refobjid = e.oid)
   FROM pg_trigger AS t, pg_extension AS e WHERE tgrelid = 'outbox'::regclass AND extname = 'fast_feed' ORDER BY 1;

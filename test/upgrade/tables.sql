@@ -24,18 +24,7 @@ INSERT INTO event (id, n)
     FROM generate_series(0, 5000) AS n;
 INSERT INTO event (n) SELECT generate_series(5001, 6000);
 
--- A feed that is ten days ahead of the clock of the server to come.
-CREATE TABLE feed (
-  id       uuid PRIMARY KEY DEFAULT uuidv7_feed_id(),
-  position bigint UNIQUE DEFAULT uuidv7_feed_position()
-);
-CREATE TRIGGER zz_guard BEFORE INSERT OR UPDATE ON feed
-  FOR EACH ROW EXECUTE FUNCTION uuidv7_feed_guard('id');
-SET fast_uuid.max_clock_lead = '20 d';
-SELECT uuidv7_feed_observe(uuidv7_fast_min(now() + interval '10 days')) \g /dev/null
-INSERT INTO feed SELECT FROM generate_series(1, 1000);
-
--- A feed by a sequence, with a position of which the last row is 500, and a gap after it.
+-- A feed, with a position of which the last row is 500, and a gap after it.
 CREATE EXTENSION fast_feed;
 CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);
 SELECT fast_feed.enable('outbox', 'id') \g /dev/null

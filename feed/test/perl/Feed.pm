@@ -14,8 +14,6 @@ use Watchdog;
 
 our @EXPORT = qw(new_node start_node start_pooler table below refused wait_until_blocked);
 
-$FeedWriters::library = 'fast_feed';
-
 sub new_node
 {
 	my ($name, $settings, %init) = @_;

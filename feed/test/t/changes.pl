@@ -40,16 +40,16 @@ $node->safe_psql('postgres', q{
 CREATE TABLE owner (id int PRIMARY KEY);
 INSERT INTO owner SELECT generate_series(0, 9);
 CREATE SEQUENCE fresh START 1000;
-CREATE TABLE history (incarnation uuid, number int, change bigint);
+CREATE TABLE history (origin uuid, number int, change bigint);
 CREATE FUNCTION count_update() RETURNS trigger LANGUAGE plpgsql AS
 	'BEGIN NEW.number := OLD.number + 1; RETURN NEW; END';
 CREATE FUNCTION note_update() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO history VALUES (NEW.incarnation, NEW.number, NEW.change); RETURN NULL; END $$});
+	INSERT INTO history VALUES (NEW.origin, NEW.number, NEW.change); RETURN NULL; END $$});
 foreach my $table (@tables)
 {
 	$node->safe_psql('postgres', qq{
 ALTER TABLE $table ADD owner int REFERENCES owner ON DELETE CASCADE ON UPDATE CASCADE,
-	ADD incarnation uuid DEFAULT gen_random_uuid(), ADD number int DEFAULT 0;
+	ADD origin uuid DEFAULT gen_random_uuid(), ADD number int DEFAULT 0;
 CREATE TRIGGER count_update BEFORE UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION count_update();
 CREATE TRIGGER note_update AFTER UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION note_update();
 INSERT INTO $table (key) SELECT n FROM generate_series(1, 200) AS n});
@@ -149,7 +149,7 @@ foreach my $name (sort keys %followed)
 
 is($node->safe_psql('postgres', q{
 SELECT count(*) FROM (
-  SELECT change <= lag(change) OVER (PARTITION BY incarnation ORDER BY number) AS descends
+  SELECT change <= lag(change) OVER (PARTITION BY origin ORDER BY number) AS descends
     FROM history) AS pairs
  WHERE descends}), '0', 'the numbers of a row ascend in the order of its updates');
 

@@ -12,7 +12,6 @@
 use strict;
 use warnings;
 
-use Cwd qw(getcwd);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -23,8 +22,6 @@ use RawSession;
 use TestPoints;
 use Watchdog;
 
-($TestPoints::library, $TestPoints::setup) = ('fast_feed', '');
-$TestPoints::points = getcwd() . '/../test/modules/test_points';
 my $node = new_test_build('gaps', 'max_prepared_transactions = 20', 'restart_after_crash = on',
 	# Nothing is flushed by somebody else.
 	'synchronous_commit = off', 'wal_writer_delay = 10s');

@@ -5,7 +5,6 @@
 use strict;
 use warnings;
 
-use Cwd qw(getcwd);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -16,8 +15,6 @@ use RawSession;
 use TestPoints;
 use Watchdog;
 
-($TestPoints::library, $TestPoints::setup) = ('fast_feed', '');
-$TestPoints::points = getcwd() . '/../test/modules/test_points';
 my $node = new_test_build('interleavings', 'max_prepared_transactions = 20');
 $node->start;
 $node->safe_psql('postgres', table('t'));

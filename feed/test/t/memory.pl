@@ -40,7 +40,7 @@ if ($node->pg_version < 17)
 }
 else
 {
-	my $module = getcwd() . '/../test/modules/other_feed';
+	my $module = getcwd() . '/test/modules/other_feed';
 	my @layout = ('55000', 'shared memory was created by a different version of fast_feed.*\|Restart');
 	my @size = ('XX000', 'requested DSM segment .*size');
 	my %others = ('0, 8' => \@size, '-1, 8' => \@size, '-1, 0' => \@layout, '1, 0' => \@layout);

@@ -4,58 +4,42 @@
 use strict;
 use warnings;
 
+use PostgreSQL::Test::Cluster;
 use Test::More;
 
 use lib 'test/perl';
-use FeedWriters;
 use RawSession;
 use Watchdog;
 
 plan skip_all => 'needs Linux' unless $^O eq 'linux';
 
-my $prepared = 300;
-my $node     = start_feed('cancel', qq{
-max_prepared_transactions = $prepared
+my $node = PostgreSQL::Test::Cluster->new('cancel');
+$node->init;
+$node->append_conf('postgresql.conf', q{
 jit = off
 # An array that is generated without a buffer takes minutes.
 fast_uuid.source = 'urandom'
 fast_uuid.buffer_size = 0
 });
-$node->safe_psql('postgres', qq{
-CREATE TABLE made (id uuid DEFAULT uuidv7_fast(), n bigint);
-CREATE TABLE fed (id uuid DEFAULT uuidv7_feed_id(), n bigint);
-${\ guard('fed')}});
+$node->start;
+$node->safe_psql('postgres', q{
+CREATE EXTENSION fast_uuid;
+CREATE TABLE made (id uuid DEFAULT uuidv7_fast(), n bigint)});
 my $many = 60_000_000;
 my $rows = 'generate_series(1, 1000000000000)';
 my $keys = "$rows, uuidv7_fast() AS id";
 my %statements = (
-	'an array'              => "SELECT cardinality(uuidv7_fast_array($many))",
-	'keys'                  => "SELECT count(id) FROM (SELECT $keys OFFSET 0) AS made",
-	'an insert by default'  => "INSERT INTO made (n) SELECT $rows",
-	'an insert into a feed' => "INSERT INTO fed (n) SELECT $rows",
-	'positions'             => "SELECT count(uuidv7_feed_position()) FROM $rows",
-	'a cursor'              => "BEGIN; DECLARE c CURSOR FOR SELECT $keys; MOVE ALL FROM c",
-	'a benchmark'           => 'SELECT count(*) FROM fast_uuid_benchmark(10000)');
+	'an array' => "SELECT cardinality(uuidv7_fast_array($many))",
+	'keys' => "SELECT count(id) FROM (SELECT $keys OFFSET 0) AS made",
+	'an insert by default' => "INSERT INTO made (n) SELECT $rows",
+	'a cursor' => "BEGIN; DECLARE c CURSOR FOR SELECT $keys; MOVE ALL FROM c",
+	'a benchmark' => 'SELECT count(*) FROM fast_uuid_benchmark(10000)');
 my $session = RawSession->start($node, 'SET fast_uuid.vdso = off');
 check_cancel($node, $_, $session, $statements{$_}) foreach sort keys %statements;
 
 # The benchmark measures with the vDSO first.
 is($session->query('SHOW fast_uuid.vdso'),
 	'off', 'a benchmark that was cancelled leaves the settings as they were');
-$session->quit;
-
-# The watermark among many prepared transactions.
-$session = RawSession->start($node);
-foreach my $n (1 .. $prepared)
-{
-	$session->query_safe($_)
-	  foreach 'BEGIN', "INSERT INTO fed (n) VALUES ($n)", "PREPARE TRANSACTION 'p $n'";
-}
-my $watermark = 'SELECT uuidv7_feed_watermark()';
-my $held      = within($node, 'the watermark', sub { $session->query($watermark) });
-check_cancel($node, 'the watermark', $session,
-	"SELECT count(uuidv7_feed_watermark()) FROM $rows");
-is($session->query($watermark), $held, 'the prepared transactions hold the watermark back');
 $session->quit;
 
 # The session ends, in the middle of an array; then the server.

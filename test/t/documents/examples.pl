@@ -10,7 +10,6 @@ use Test::More;
 use lib 'test/perl';
 use Examples;
 
-# Before 17 feeds require the preloading.
 my $node = PostgreSQL::Test::Cluster->new('examples');
 $node->init;
 $node->append_conf('postgresql.conf',

@@ -10,7 +10,7 @@ use Test::More;
 
 use lib 'test/perl';
 use Examples;
-use FeedWriters;
+use Sessions;
 
 my ($page) = grep { /-- 4\. The swap/ } map { $_->{sql} } examples('doc/guide.md');
 my ($tables, $columns, $old_rows, $third, $swap, $drop) = split /^-- \d\. .*\n/m, $page;

@@ -37,7 +37,7 @@ sub find_examples
 	return grep { /$pattern/ } map { $_->{sql} } examples("doc/$page.md");
 }
 
-new_database('others', find_examples('faq', qr/uuidv7_ms/));
+new_database('others', find_examples('install', qr/uuidv7_ms/));
 is(query('others', q{
 SELECT bool_and(uuidv7_fast_timestamp(id) BETWEEN date_trunc('milliseconds', now()) AND ended)
   FROM (SELECT uuidv7_ms() AS id, clock_timestamp() AS ended FROM generate_series(1, 99)) AS made}),

@@ -6,16 +6,18 @@
 use strict;
 use warnings;
 
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 use lib 'test/perl';
 use FakeClock;
 use Faults;
-use FeedWriters;
+use Sessions;
 use RawSession;
 
-my @nodes = map { new_feed_node($_, '', allows_streaming => 'logical') } 'left', 'right';
+my @nodes = map { PostgreSQL::Test::Cluster->new($_) } 'left', 'right';
+$_->init(allows_streaming => 'logical') foreach @nodes;
 my ($left, $right) = @nodes;
 
 # 16 and later filter by origin.  In 15 each side publishes its own rows.

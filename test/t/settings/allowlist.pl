@@ -57,14 +57,6 @@ like($living->outcome('SELECT uuidv7_fast()'), qr/value/, 'by default');
 is($node->safe_psql('postgres', 'SELECT uuidv7_fast() IS NOT NULL; SHOW fast_uuid.source'),
 	"t\ngetrandom", 'a new session starts with the source from the file');
 
-# A feed id that is refused holds nothing back.
-$living->query_safe('BEGIN; SAVEPOINT a');
-is($living->outcome("SELECT uuidv7_feed_id('xorshift128+')"), '42501', 'a feed id is refused');
-$living->query_safe('ROLLBACK TO a');
-is($living->query_safe("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'feed'"),
-	'', 'and holds nothing back');
-$living->query_safe('COMMIT');
-
 # A session whose source is no longer allowed, and which has a seed, starts workers all the same.
 $node->safe_psql('postgres', 'CREATE TABLE input AS SELECT n FROM generate_series(1, 100000) AS n;'
 	  . ' ALTER TABLE input SET (parallel_workers = 2)');

@@ -235,7 +235,7 @@ $cancelled->quit;
 
 # --- Every right setting, in whatever way it is made, is in force.
 
-my %right = (source => 'urandom', buffer_size => '1kB', vdso => 'off', max_clock_lead => '5s');
+my %right = (source => 'urandom', buffer_size => '1kB', vdso => 'off');
 
 sub check_right_settings
 {

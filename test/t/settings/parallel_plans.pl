@@ -28,11 +28,6 @@ my $plan = 'FROM input WHERE n % 100 = 0';
 my @generators = (
 	'uuidv7_fast()', "uuidv7_fast('urandom')", "uuidv7_fast(interval '0')",
 	'unnest(uuidv7_fast_array(3))');
-my @of_feeds = ('uuidv7_feed_id()', "uuidv7_feed_id('urandom')", 'uuidv7_feed_position()');
-my @others   = (
-	'uuidv7_feed_observe(uuidv7_fast_min(now()))', 'uuidv7_feed_position_observe(0)',
-	'uuidv7_feed_reset()', 'uuidv7_feed_wait(0)',
-	'uuidv7_feed_watermark()', 'uuidv7_feed_position_watermark()');
 
 sub start_session
 {
@@ -43,11 +38,11 @@ sub start_session
 # In a worker, where the library is loaded for the first time or not
 sub check_refused_in_worker
 {
-	my ($session, $call, $cannot, $name) = @_;
+	my ($session, $call, $name) = @_;
 	my $quoted = $call =~ s/'/''/gr;
 	$session->query("SELECT mislabelled('$quoted') $plan");
 	is( $session->{error},
-		"25000 cannot $cannot in a parallel worker||Mark the calling function PARALLEL RESTRICTED.",
+		"25000 cannot generate UUIDs in a parallel worker||Mark the calling function PARALLEL RESTRICTED.",
 		"$name, $call in a worker");
 	return;
 }
@@ -71,10 +66,7 @@ foreach my $preload ('', 'fast_uuid')
 		$session->quit;
 	}
 
-	# Before 17 there are no feeds without preloading.
-	my @feeds = $preload ne '' || $node->pg_version >= 17 ? @of_feeds : ();
-
-	foreach my $call (@generators, @feeds)
+	foreach my $call (@generators)
 	{
 		my $session = start_session();
 		my $made    = "CREATE TABLE made AS SELECT $call AS id $plan";
@@ -90,19 +82,11 @@ foreach my $preload ('', 'fast_uuid')
 	}
 
 	my $session = start_session();
-	foreach my $call (@generators, 'uuidv7_fast_at(now())', @feeds)
+	foreach my $call (@generators, 'uuidv7_fast_at(now())')
 	{
-		my $what = $call =~ /feed_id/ ? 'feed ids' : $call =~ /position/ ? 'positions' : 'UUIDs';
-		check_refused_in_worker($session, $call, "generate $what", $name);
+		check_refused_in_worker($session, $call, $name);
 		like($session->outcome("SELECT $call"), qr/^value [0-9a-f]/, "$name, $call in its leader");
 	}
-	foreach my $call (@others)
-	{
-		my ($function) = $call =~ /^(\w+)/;
-		check_refused_in_worker($session, $call, "execute $function()", $name);
-	}
-	is($session->query("SELECT held_back_by FROM fast_uuid_stats() WHERE name = 'feed'"),
-		'', "$name: no worker holds the watermark back");
 	$session->quit;
 }
 
