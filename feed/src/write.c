@@ -230,10 +230,13 @@ why_not(const FeedColumn *column, FeedPublished *entry, int64 number)
 	return NULL;
 }
 
-/* Raise the error for a row that readers could miss. */
+/*
+ * Raise the error for a row that readers could miss; if its transaction has not
+ * published, perhaps because a partition was named.
+ */
 static void
 refuse(const FeedColumn *column, Relation relation, bool is_update,
-	   const char *why)
+	   bool is_published, const char *why)
 {
 	const char *name = get_attname(column->relation, column->attnum, false);
 
@@ -244,7 +247,7 @@ refuse(const FeedColumn *column, Relation relation, bool is_update,
 			 errdetail_internal("%s", why),
 			 is_update ?
 			 errhint("Leave column \"%s\" as it is, or let fast_feed.enable() number updates.", name) :
-			 column->relation != column->followed ?
+			 column->relation != column->followed && !is_published ?
 			 errhint("Insert through \"%s\", and leave column \"%s\" to its default.",
 					 get_rel_name(column->followed), name) :
 			 errhint("Leave column \"%s\" to its default, or draw its numbers with fast_feed.next().", name),
@@ -276,7 +279,7 @@ feed_guard(PG_FUNCTION_ARGS)
 	HeapTuple	row = new_row(trigger);
 	bool		isnull;
 	int64		number = number_of(row, column, desc, &isnull);
-	FeedPublished *entry;
+	FeedPublished *entry = NULL;
 	const char *why = "The column is null.";
 
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
@@ -297,6 +300,7 @@ feed_guard(PG_FUNCTION_ARGS)
 			entry->passed = Max(entry->passed, number);
 	}
 	if (why != NULL)
-		refuse(column, relation, TRIGGER_FIRED_BY_UPDATE(trigger->tg_event), why);
+		refuse(column, relation, TRIGGER_FIRED_BY_UPDATE(trigger->tg_event),
+			   isnull || entry != NULL, why);
 	return PointerGetDatum(row);
 }

@@ -329,4 +329,15 @@ CREATE SEQUENCE narrow_seq OWNED BY narrow.number;
 SELECT fast_feed.enable('narrow', 'number', true);
 SELECT setval('narrow_seq', 2147483647);
 INSERT INTO narrow VALUES (1);
-DROP TABLE narrow, invalid, pair, gone, stamped, guarded;
+
+-- A partition's hint is not that, where the table was named.
+CREATE TABLE parted (n bigint NOT NULL, k int DEFAULT 1) PARTITION BY LIST (k);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE SEQUENCE parted_seq OWNED BY parted.n;
+SELECT fast_feed.enable('parted', 'n');
+BEGIN;
+SELECT fast_feed.next('parted_seq') AS first, fast_feed.next('parted_seq') \gset
+INSERT INTO parted VALUES (:first);
+ROLLBACK;
+INSERT INTO parted_1 VALUES (nextval('parted_seq'));
+DROP TABLE parted, narrow, invalid, pair, gone, stamped, guarded;
