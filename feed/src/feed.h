@@ -90,6 +90,10 @@ extern int64 feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
 								 const TransactionId *running,
 								 Snapshot snapshot);
 
+/* locks.c: the locks that stand for what a transaction has published. */
+extern void feed_locks_take(Oid relid, int64 v0);
+extern int64 feed_locks_least(FeedOpen *open, int64 least);
+
 /* in_flight.c: transactions that have drawn numbers, or are about to. */
 
 /* What this transaction has published. */

@@ -7,10 +7,6 @@
  *	  after the server has made the transaction's end visible, and after the
  *	  callbacks of other libraries: one that commits on other servers does so
  *	  there.  Until then the transaction "holds back" the watermark.
- *
- *	  A prepared transaction has no process, and outlives a restart.  It keeps
- *	  what was published as the tags of heavyweight locks, which the server
- *	  keeps, and recovers, until the transaction's end is visible.
  */
 #include "postgres.h"
 
@@ -31,59 +27,12 @@ static int	in_memory = 0;		/* how many are in shared memory; others are locks */
 
 static bool preparing = false;	/* has keep_for_prepared() been called? */
 
-/*
- * The lock that stands for a published pair.  No SQL function can take one of
- * this type.  Its tag has room for 48 bits of v0; beyond them it holds back every
- * number of the sequence.
- */
-#define V0_OF(tag) ((int64) (tag).locktag_field3 << 16 | (tag).locktag_field4)
-
-static LOCKTAG
-tag_of(Oid relid, int64 v0)
-{
-	uint64		coded = (uint64) v0 >> 48 == 0 ? (uint64) v0 : 0;
-
-	return (LOCKTAG) {
-		.locktag_field1 = MyDatabaseId,
-		.locktag_field2 = relid,
-		.locktag_field3 = (uint32) (coded >> 16),
-		.locktag_field4 = (uint16) coded,
-		.locktag_type = LOCKTAG_USERLOCK,
-		.locktag_lockmethodid = USER_LOCKMETHOD
-	};
-}
-
-/* Take the lock that stands for a published pair, until the transaction ends. */
+/* Let a lock stand for a pair, until the transaction ends. */
 static void
 lock_pair(FeedPublished *entry)
 {
-	ResourceOwner owner = CurrentResourceOwner;
-	LOCKTAG		tag = tag_of(entry->relid, entry->v0);
-
-	FEED_TEST_POINT("locking");
-	CurrentResourceOwner = TopTransactionResourceOwner; /* not a savepoint's */
-	(void) LockAcquire(&tag, ShareLock, false, false);
-	CurrentResourceOwner = owner;
+	feed_locks_take(entry->relid, entry->v0);
 	entry->is_locked = true;
-	FEED_TEST_POINT("locked");
-
-	/*
-	 * Count it only once it is held: a reader that does not find the pair any
-	 * more must see that it has to look for a lock.
-	 */
-	feed_marks_add_lock(entry->relid);
-	FEED_TEST_POINT("lock_counted");
-}
-
-/* Does another transaction hold that lock?  A prepared one counts. */
-static bool
-is_locked(Oid relid, int64 v0)
-{
-	LOCKTAG		tag = tag_of(relid, v0);
-	int			count;
-
-	pfree(GetLockConflicts(&tag, ExclusiveLock, &count));
-	return count > 0;
 }
 
 /* Keep what the transaction, which is about to be prepared, has published. */
@@ -324,42 +273,6 @@ feed_in_flight_publish(FeedOpen *open)
 }
 
 /*
- * feed_in_flight_least() among prepared transactions, and other locks.  To copy
- * all locks of the server takes long.  While none was added, the least is still
- * the one that was found the last time, if it is still there.
- */
-static int64
-least_of_locks(FeedOpen *open, int64 least)
-{
-	const FeedSequence *sequence = &open->sequence;
-	uint64		count = 0;
-	int64		found = PG_INT64_MAX;
-	bool		known;
-	LockData   *locks;
-
-	known = feed_marks_know_locks(open, &count, &found);
-	FEED_TEST_POINT("locks_known");
-	if (known &&
-		(found == PG_INT64_MAX || is_locked(sequence->relid, found)))
-		return Min(least, found);
-	locks = GetLockStatusData();
-	FEED_TEST_POINT("locks_read");
-	found = PG_INT64_MAX;
-	for (int i = 0; i < locks->nelements; i++)
-	{
-		LOCKTAG		tag = locks->locks[i].locktag;
-
-		if (tag.locktag_type == LOCKTAG_USERLOCK &&
-			tag.locktag_field1 == MyDatabaseId &&
-			tag.locktag_field2 == sequence->relid)
-			found = Min(found, V0_OF(tag));
-	}
-	feed_marks_keep_locks(sequence, count, found);
-	FEED_TEST_POINT("locks_kept");
-	return Min(least, found);
-}
-
-/*
  * Call with_pair for each pair that the backends of this database have published.
  * If one changes meanwhile its transaction has ended, and one that begins now
  * draws later: neither counts for who has read the sequence before.
@@ -434,7 +347,7 @@ feed_in_flight_least(FeedOpen *open)
 	for_each_pair(take_least, &least);
 	FEED_TEST_POINT("states_read");
 	pg_memory_barrier();
-	least.v0 = least_of_locks(open, least.v0);
+	least.v0 = feed_locks_least(open, least.v0);
 	pg_memory_barrier();
 	return least.v0;
 }
