@@ -81,6 +81,8 @@ foreach my $minimal (0, 1)
 }
 
 # Such a file whose place another one had, of which the page was written.
+$node->append_conf('postgresql.conf', 'wal_level = replica');
+$node->restart;
 $node->safe_psql('postgres', table('t') . q{
 DO $$ BEGIN FOR i IN 1 .. 260 LOOP
 	EXECUTE format('CREATE TABLE many_%1$s (id bigserial PRIMARY KEY)', i);
@@ -95,12 +97,25 @@ $node->stop('immediate');
 $node->start;
 cmp_ok($node->safe_psql('postgres', $insert), '>', $read, '... after a crash the next number is above');
 
+# What a place knew of the locks of the sequence that had it before does not count.
+$displaced = RawSession->start($node);
+$displaced->query_safe($_) foreach "SELECT fast_feed.watermark('t')", 'BEGIN';
+my $prepared = $displaced->query_safe($insert);
+$displaced->query_safe($_) foreach "PREPARE TRANSACTION 'p'", $insert;
+foreach my $turn (1 .. 2)
+{
+	$displaced->query_safe(q{DO $$ BEGIN FOR i IN 1 .. 260 LOOP FOR again IN 1 .. 2 LOOP
+	PERFORM fast_feed.watermark(format('many_%s', i)::regclass); COMMIT; END LOOP; END LOOP; END $$});
+	is($displaced->query_safe("SELECT fast_feed.watermark('t')"), $prepared,
+		'a prepared transaction, with a place that another sequence had') foreach 1, 2;
+}
+$displaced->query_safe("COMMIT PREPARED 'p'");
+
 # Another file of a sequence whose page this backend has written.
-$node->safe_psql('postgres', table('t'));
-my $again = RawSession->start($node);
+my $again = RawSession->start($node, split /(?<=;) /, table('t'));
 my $watermark = "SELECT fast_feed.watermark('t')";
-$again->query_safe($_) foreach $insert, $watermark, $insert, 'ALTER SEQUENCE t_id_seq START WITH 1', 'BEGIN', ($insert) x 5,
-  'ROLLBACK', 'SET synchronous_commit = on';
+$again->query_safe($_) foreach 'SET synchronous_commit = on', $insert, $watermark, $insert,
+  'ALTER SEQUENCE t_id_seq START WITH 1', 'BEGIN', ($insert) x 5, 'ROLLBACK';
 my $given = $again->query_safe($watermark);
 $node->stop('immediate');
 $node->start;

@@ -82,17 +82,6 @@ foreach my $attacker (@attackers)
 }
 is($reader->query_safe($watermark), $writer->query_safe('SELECT last_value + 1 FROM t_id_seq'), 'and all is as it was');
 
-# A place that others had: no prepared transaction of before, or of since, is overlooked.
-$writer->query_safe($_) foreach 'BEGIN', 'INSERT INTO t DEFAULT VALUES';
-my $prepared = $writer->query_safe('SELECT last_value FROM t_id_seq');
-$writer->query_safe($_) foreach "PREPARE TRANSACTION 'p'", 'INSERT INTO t DEFAULT VALUES';
-foreach my $turn (1 .. 3)
-{
-	$attackers[1]->query_safe($poll) foreach 1 .. $turn;
-	is($reader->query_safe($watermark), $prepared, 'held back by a prepared transaction, in a place that others had') foreach 1, 2;
-}
-$writer->query_safe("COMMIT PREPARED 'p'");
-
 # Waits: another database's transactions wake nobody.
 my $seen = $reader->query_safe('SELECT fast_feed.wait(0)');
 $attackers[0]->query_safe('INSERT INTO mine.many_2 DEFAULT VALUES') foreach 1 .. 10;
