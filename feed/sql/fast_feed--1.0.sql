@@ -54,7 +54,7 @@ COMMENT ON FUNCTION fast_feed.watermark(regclass, name) IS
 CREATE FUNCTION fast_feed.wait(seen bigint, timeout interval DEFAULT '1 s')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'feed_wait'
-LANGUAGE C STRICT;
+LANGUAGE C;
 
 COMMENT ON FUNCTION fast_feed.wait(bigint, interval) IS
 'wait for the end of a transaction that has written to a followed table, and return how many have ended';
@@ -200,7 +200,13 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   last bigint;
+  greatest bigint := (SELECT seqmax FROM pg_sequence WHERE seqrelid = sequence);
 BEGIN
+  IF number < 1 OR number >= greatest THEN
+    RAISE EXCEPTION 'number must be between 1 and %', greatest - 1
+      USING ERRCODE = 'invalid_parameter_value', DETAIL = format('Sequence %s ends at %s.', sequence, greatest);
+  END IF;
+
   -- This gives the sequence another file, as it was, waits for those who have drawn, and lets
   -- nobody draw until the transaction ends: else it could go back behind what others draw
   -- between the next two statements.

@@ -105,6 +105,12 @@ feed_wait(PG_FUNCTION_ARGS)
 	uint64		now_us;
 	const char *why = why_in_vain();
 
+	/* Called in a loop, it must not return at once each time. */
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("arguments of fast_feed.wait() must not be null"),
+				 errhint("Begin with 0, and hand back what was returned.")));
 	feed_require_primary("fast_feed.wait()");
 	if (why != NULL)
 		ereport(ERROR,

@@ -20,7 +20,7 @@ feed_require_primary(const char *what)
 {
 	if (RecoveryInProgress())
 		FEED_STATE_ERROR(errmsg("cannot execute %s during recovery", what),
-						 errhint("Call it on the primary."));
+						 errhint("Call it on the primary, and let readers here use a stored watermark."));
 }
 
 /*

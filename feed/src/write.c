@@ -217,7 +217,7 @@ why_not(const FeedColumn *column, FeedPublished *entry, int64 number)
 			"The row was not inserted through the table that is followed, or an UPDATE moves it to another partition." :
 			"No fast_feed trigger for INSERT was fired, nor fast_feed.next() called, before the number was drawn.";
 	if (number <= entry->v0)
-		return "The number was drawn before the transaction's first INSERT or fast_feed.next().";
+		return "The number was not drawn since the transaction's first INSERT or fast_feed.next().";
 	if (number > feed_sequence_last(&entry->location, entry->relid))
 		return psprintf("Sequence \"%s\" has not given this number.",
 						get_rel_name(entry->relid));
@@ -250,6 +250,8 @@ refuse(const FeedColumn *column, Relation relation, bool is_update,
 			 column->relation != column->followed && !is_published ?
 			 errhint("Insert through \"%s\", and leave column \"%s\" to its default.",
 					 get_rel_name(column->followed), name) :
+			 is_published && !column->unique ?
+			 errhint("Leave column \"%s\" to its default, or insert each row as soon as fast_feed.next() has drawn its number.", name) :
 			 errhint("Leave column \"%s\" to its default, or draw its numbers with fast_feed.next().", name),
 			 errtablecol(relation, column->attnum)));
 }

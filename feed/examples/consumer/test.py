@@ -109,7 +109,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status):
         self.send_response(status)
-        self.send_header("Location", "/elsewhere")
+        self.send_header("Location", self.path)
         self.send_header("Content-Length", "20000")
         self.end_headers()
         self.wfile.write(b"-" * 20000)

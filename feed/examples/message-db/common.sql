@@ -47,14 +47,18 @@ BEGIN
   EXECUTE CASE WHEN back THEN source ELSE replace(source, e.theirs, e.ours) END;
 END $$;
 
--- Until everything has ended that can still be in the earlier version of a function
+-- Until everything has ended that can still be in the earlier version of a function, or has written by
+-- it, also what is prepared.  Not by xact_start, which a session can hide (track_activities = off).
 CREATE PROCEDURE pg_temp.wait() LANGUAGE plpgsql AS $$
 DECLARE
-  began timestamptz := clock_timestamp();
+  began xid := pg_snapshot_xmax(pg_current_snapshot())::xid;
+  running text[] := array_agg(virtualxid) FROM pg_locks JOIN pg_stat_activity AS a USING (pid)
+                  WHERE locktype = 'virtualxid' AND datname = current_database()
+                    AND backend_type <> 'autovacuum worker' AND pid <> pg_backend_pid();
 BEGIN
-  WHILE EXISTS (SELECT FROM pg_stat_activity
-                 WHERE datname = current_database() AND backend_type <> 'autovacuum worker'
-                   AND xact_start <= began AND pid <> pg_backend_pid())
+  WHILE EXISTS (SELECT FROM pg_locks WHERE locktype = 'virtualxid' AND virtualxid = ANY (running))
+     OR EXISTS (SELECT FROM pg_prepared_xacts
+                 WHERE database = current_database() AND age(transaction) > age(began))
   LOOP
     PERFORM pg_sleep(0.1), pg_stat_clear_snapshot();
   END LOOP;

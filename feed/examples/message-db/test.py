@@ -257,6 +257,23 @@ def a_snapshot_from_before():
     until(lambda: read("snapshot") == [first, second])
 
 
+def a_prepared_transaction():
+    """back.sql waits for it, too."""
+    with ThreadPoolExecutor() as threads, connect() as late:
+        late.autocommit = True
+        late.execute("BEGIN")
+        first = write(late, "prepared-1")
+        late.execute("PREPARE TRANSACTION 'late'")
+        with connect() as early:
+            second = write(early, "prepared-2")
+        running = threads.submit(psql, "back.sql")
+        until_it_waits(running)
+        assert read("prepared") == [] and not running.done()
+        late.execute("COMMIT PREPARED 'late'")
+        assert running.result() == "" == psql("fast_feed.sql")
+    until(lambda: read("prepared") == [first, second])
+
+
 def expected_version():
     """Of two writers who expect the same the second waits, and wins if the first rolls back."""
     with connect() as first, connect() as second, ThreadPoolExecutor() as threads:
@@ -321,7 +338,7 @@ subprocess.run(["bash", "node_modules/@eventide/message-db/database/install.sh"]
                stdout=subprocess.DEVNULL)
 superuser("CREATE EXTENSION fast_feed")
 for test in (no_superuser, another_version, not_preloaded, back_without_there,
-             beside_writers_and_readers, a_late_commit, a_snapshot_from_before, expected_version,
-             opposite_order):
+             beside_writers_and_readers, a_late_commit, a_snapshot_from_before, a_prepared_transaction,
+             expected_version, opposite_order):
     test()
     print(f"{test.__name__}: passed")

@@ -208,6 +208,8 @@ ROLLBACK;
 SELECT fast_feed.disable('by_hand');
 SELECT fast_feed.enable('by_hand', 'id') IS NULL, fast_feed.watermark('by_hand');
 SELECT fast_feed.enable('by_hand', 'id') IS NULL;
+SELECT fast_feed.wait(NULL);
+SELECT fast_feed.wait(0, NULL);
 BEGIN;
 SELECT fast_feed.disable('by_hand');
 DECLARE c CURSOR FOR SELECT fast_feed.watermark('by_hand') > 0;

@@ -99,9 +99,11 @@ SET ROLE feed_writer;
 SELECT fast_feed.skip('app.n_id_seq', 100);
 SET ROLE feed_owner;
 SELECT fast_feed.skip('app.n_id_seq', 100);
-SELECT fast_feed.skip('app.n_id_seq', 50), fast_feed.skip('app.n_id_seq', -1), fast_feed.skip('app.n_id_seq', NULL);
+SELECT fast_feed.skip('app.n_id_seq', 50), fast_feed.skip('app.n_id_seq', NULL);
+SELECT fast_feed.skip('app.n_id_seq', 0);
+SELECT fast_feed.skip('app.n_id_seq', 9223372036854775807);
 SELECT nextval('app.n_id_seq');
-SELECT fast_feed.skip('app.n_id_seq', 9223372036854775807) > 0;
+SELECT fast_feed.skip('app.n_id_seq', 9223372036854775806) > 0;
 INSERT INTO app.n DEFAULT VALUES;
 ALTER SEQUENCE app.n_id_seq RESTART WITH 102;
 

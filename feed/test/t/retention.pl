@@ -31,10 +31,10 @@ my $worker = recipe('^CREATE TABLE outbox \(.*?^END \$\$;');
 my $register = recipe(q{^INSERT INTO consumers VALUES \('search'\);});
 my $now = recipe(q{^UPDATE consumers SET position = fast_feed[^;]*;});
 my $copy = recipe(q{^CREATE TABLE copy .*?'search';});
-my $delete = recipe('^DELETE FROM outbox [^;]*;');
+my $delete = recipe('^BEGIN;\nLOCK TABLE consumers [^;]*;[^\n]*\nDELETE FROM outbox [^;]*;\nCOMMIT;');
 my $event = recipe('^CREATE TABLE event \(.*?(?=^SET lock_timeout)');
 my $add = recipe('^CREATE TABLE event_1 [^;]*;');
-my $drop = recipe('^DO \$\$ BEGIN IF .*DROP TABLE event_0.*?END \$\$;');
+my $drop = recipe('^DO \$\$ BEGIN\n  LOCK TABLE event_consumers .*?DROP TABLE event_0.*?END \$\$;');
 my $load_rows = 'INSERT INTO event (body) SELECT body FROM loaded';
 like(slurp_file('doc/recipes.md'), qr/`\Q$load_rows\E`/, 'the page says how to load rows');
 
@@ -74,6 +74,17 @@ run_in($quiet, $_) foreach q{DELETE FROM consumers WHERE name = 'search'}, split
   q{SELECT * FROM outbox_next('mail')}, q{SELECT * FROM outbox_next('second')}, $delete, $register,
   split /(?<=;)\n/, $copy =~ s/copy AS/again AS/r;
 is(run_in($quiet, q{SELECT * FROM outbox_next('search')}), '', 'registered after the copy: a row is lost');
+
+# One that registers while rows are deleted waits for that, and keeps what comes after.
+my $comes = connect_to($node, 'comes', 'quiet');
+my ($begins, $ends) = $delete =~ /^(.*DELETE[^;]*;)\n(.*)$/s;
+run_in($quiet, $_) foreach q{DELETE FROM consumers WHERE name = 'search'}, $begins;
+$comes->send($register);
+wait_until_blocked($node, $comes);
+run_in($quiet, $ends);
+$comes->receive;
+is($comes->{error}, '', 'a consumer registers once the rows are deleted');
+$comes->quit;
 
 # Beside writers.  Partitions are small.
 create('busy');
