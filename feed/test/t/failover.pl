@@ -16,7 +16,7 @@ use Feed;
 use FeedWriters;
 use RawSession;
 
-my ($check) = map { $_->{sql} } grep { $_->{sql} =~ /pg_walfile_name/ } examples('doc/guide.md');
+my ($check) = map { $_->{sql} } grep { $_->{sql} =~ /pg_walfile_name/ } examples('doc/servers.md');
 ok($check, 'the guide has the check');
 
 my $insert = "INSERT INTO outbox (way) VALUES ('x')";

@@ -88,7 +88,7 @@ $writer->query_safe('ROLLBACK');
 check('rolled back');
 
 # The guide's alerts, of nothing and of what is old enough; and of another sequence and database.
-my ($alerts) = map { $_->{sql} } grep { $_->{sql} =~ /holders/ } examples('doc/guide.md');
+my ($alerts) = map { $_->{sql} } grep { $_->{sql} =~ /holders/ } examples('doc/operations.md');
 my @alerts = map { s/\d+ min/0 min/r } split /\n/, $alerts;
 is(scalar(@alerts), 2, 'the guide has two alerts');
 is($other->query_safe($_), '', "nothing: $_") foreach @alerts;

@@ -1,4 +1,4 @@
-# Every SQL example of the pages runs as it is written.  Then those of doc/recipes.md that workers,
+# Every SQL example of the pages runs as it is written.  Then those that workers,
 # tools and reports use run beside writers that commit late: each row is delivered exactly once,
 # and in order, and no row comes to a window that was closed.  Consumers that come, retention and
 # partitions are in retention.pl, changes in changes.pl.
@@ -40,13 +40,13 @@ foreach my $page ('README.md', glob 'doc/*.md')
 }
 
 # The one example that has this, and its part.
-my @recipes = map { $_->{sql} } examples('doc/recipes.md');
+my @recipes = map { $_->{sql} } examples('doc/recipes.md'), examples('doc/guide.md');
 
 sub recipe
 {
 	my ($pattern, $part) = @_;
 	my @found = grep { /$pattern/ } @recipes;
-	is(scalar(@found), 1, "doc/recipes.md has $pattern");
+	is(scalar(@found), 1, "the pages have $pattern");
 	return $part ? ($found[0] =~ /($part)/ms)[0] : $found[0];
 }
 

@@ -1,4 +1,4 @@
-# What doc/stores.md says of stores without an adapter, whose SQL is made by hand.  Marten's draws
+# What examples/README.md says of stores without an adapter, whose SQL is made by hand.  Marten's draws
 # numbers first: moved beside writers that commit late, with a reader that stopped at gaps before,
 # and one below a stored mark.  In Emmett's order numbers do not ascend.
 
@@ -15,7 +15,7 @@ use FeedWriters;
 use Watchdog;
 
 my $node = start_node('stores');
-my %page = map { $_->{extension} => $_->{sql} } examples('doc/stores.md');
+my %page = map { $_->{extension} => $_->{sql} } examples('examples/README.md');
 my ($dba, $session) = map { connect_to($node, $_) } 'dba', 'session';
 
 # The steps of mt_quick_append_events(), which draws before its first INSERT into mt_events

@@ -48,7 +48,7 @@ sub lost_links
 	return join ' ', @lost;
 }
 
-foreach my $page (@ARGV ? @ARGV : glob('{,feed/}{*,doc/*,doc/*/*,examples/*/*}.md bench/results/*.md'))
+foreach my $page (@ARGV ? @ARGV : glob('{,feed/}{*,doc/*,doc/*/*,examples/*,examples/*/*}.md bench/results/*.md'))
 {
 	is(lost_links($page), '', "$page: every link leads somewhere");
 	next if @ARGV;

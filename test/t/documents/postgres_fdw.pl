@@ -1,4 +1,4 @@
-# doc/replication.md on postgres_fdw: the statement's server evaluates the default and calls
+# doc/choosing.md on postgres_fdw: the statement's server evaluates the default and calls
 # what generates; what reads times is sent to the other; a range asks only its partitions.
 
 use strict;
