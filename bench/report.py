@@ -117,6 +117,12 @@ SECTIONS = {
         ' sends with its row, or calls `fast_feed.wait()`. Latency: from the insertion of a'
         ' row to the statement that delivers it. `synchronous_commit = off`, unless it is'
         ' named.', 'reader'),
+    'caught up': Section(
+        'fast_feed: a reader that catches up',
+        'One reader that is 500,000 rows of 100 bytes behind reads them in batches, by psycopg'
+        ' over a Unix socket, with its position in the client, or by the function `outbox_next()`'
+        ' of the recipes, which commits each batch with the position.',
+        'rows per second by rows in a batch', metric='rows per second'),
     'feed writes': Section(
         'fast_feed: rows',
         f'300,000 rows into an empty table `(id bigint PRIMARY KEY, n integer)`, by `INSERT ... SELECT`'

@@ -5,7 +5,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from readers import missed, woken
+from readers import caught_up, missed, woken
 from server import Server, time_ms, turned
 
 ROWS = 300000
@@ -125,4 +125,4 @@ def feed_waiters(bench):
                              rate / rates['here', 0])
 
 
-ALL = [feed_writes, feed_watermark, feed_waiters, missed, woken]
+ALL = [feed_writes, feed_watermark, feed_waiters, caught_up, missed, woken]

@@ -1,9 +1,11 @@
 """The experiments with readers: what they see, how soon, and what that costs."""
 
+import re
 import select
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import quantiles
 
 from server import turned
@@ -135,3 +137,47 @@ def woken(bench):
                     bench.record('woken', way, name, n, 'latency p50, ms', percentiles[49])
                     bench.record('woken', way, name, n, 'latency p99, ms', percentiles[98])
                     bench.record('woken', way, name, n, 'reads per second', reads / seconds)
+
+
+BEHIND = 500000
+READERS = {
+    'without the watermark': 'SELECT id, body FROM outbox WHERE id > %s ORDER BY id LIMIT %s',
+    'position in the client': 'SELECT id, body FROM outbox WHERE id > %s'
+                              " AND id < fast_feed.watermark('outbox') ORDER BY id LIMIT %s",
+    # That of the recipes, whose transaction takes the position from a table and stores it there
+    'position in the database': "SELECT * FROM outbox_next('mail', %s)",
+}
+OUTBOX = """
+    CREATE EXTENSION IF NOT EXISTS fast_feed;
+    DROP TABLE IF EXISTS outbox, consumers CASCADE;
+    CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);
+    SELECT fast_feed.enable('outbox', 'id');
+    INSERT INTO outbox (body) SELECT repeat('x', 100) FROM generate_series(1, {});
+    CREATE TABLE consumers (name text PRIMARY KEY, position bigint NOT NULL);
+    INSERT INTO consumers VALUES ('mail', 0);
+    VACUUM ANALYZE outbox"""
+
+
+def recipe():
+    """The function outbox_next() of the recipes."""
+    page = (Path(__file__).parent.parent / 'doc/recipes.md').read_text(encoding='utf-8')
+    return re.search(r'CREATE FUNCTION outbox_next.*?END \$\$;', page, re.DOTALL)[0]
+
+
+def caught_up(bench):
+    """Rows per second of one reader that is so many rows behind, by the size of its batches."""
+    with bench.server.connect() as connection:
+        for statement in [*OUTBOX.format(BEHIND).split(';'), recipe()]:
+            connection.execute(statement)
+        connection.execute('SET synchronous_commit = off')
+        for n in bench.rounds('A reader that catches up', short=True):
+            for (reader, statement), size in turned(
+                    [(reader, size) for reader in READERS.items() for size in (100, 1000)], n):
+                connection.execute('UPDATE consumers SET position = 0')
+                last, begun = 0, time.perf_counter()
+                while last < BEHIND:
+                    batch = connection.execute(
+                        statement, [last, size][statement.count('%s') == 1:], prepare=True).fetchall()
+                    last = batch[-1][0]
+                bench.record('caught up', reader, size, n, 'rows per second',
+                             BEHIND / (time.perf_counter() - begun))
