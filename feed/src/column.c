@@ -16,6 +16,8 @@
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "compat.h"
@@ -28,6 +30,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
+/* By trigger.  What is in it stays, because calls and other columns point to it. */
 static HTAB *columns = NULL;
 uint64		feed_column_changes = 1;	/* invalidations of any relation */
 uint64		feed_column_own_changes = 1;	/* of those that columns are about */
@@ -82,31 +85,50 @@ feed_column_init(void)
 	CacheRegisterSyscacheCallback(SEQRELID, sequence_changed, (Datum) 0);
 }
 
-/* The sequence that a column owns; InvalidOid if there is not exactly one. */
+/*
+ * The sequence that a column owns; InvalidOid if there is not exactly one.
+ * getOwnedSequences() would look at all that depends on the table, and so at
+ * each of its partitions, for each of them.
+ */
 static Oid
 sequence_of(Oid relid, AttrNumber attnum)
 {
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData key[3];
+	SysScanDesc scan;
+	HeapTuple	tuple;
 	Oid			found = InvalidOid;
-	ListCell   *cell;
+	int			count = 0;
 
-	foreach(cell, getOwnedSequences(relid))
+	ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&key[2], Anum_pg_depend_refobjsubid, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(attnum));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 3, key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Oid			sequence = lfirst_oid(cell);
-		Oid			table;
-		int32		column;
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (!(sequenceIsOwned(sequence, DEPENDENCY_AUTO, &table, &column) ||
-			  sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &table, &column)) ||
-			column != attnum)
-			continue;
-		if (OidIsValid(found))
-			return InvalidOid;
-		found = sequence;
+		if (form->classid == RelationRelationId && form->objsubid == 0 &&
+			(form->deptype == DEPENDENCY_AUTO ||
+			 form->deptype == DEPENDENCY_INTERNAL) &&
+			get_rel_relkind(form->objid) == RELKIND_SEQUENCE)
+		{
+			found = form->objid;
+			count++;
+		}
 	}
-	return found;
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	return count == 1 ? found : InvalidOid;
 }
 
-/* Does a unique index of a table have this column alone? */
+/*
+ * Does a unique index of a table have this column alone?  One that is deferrable
+ * is enough, because what it finds at COMMIT is not committed.
+ */
 static bool
 has_unique_index(Relation relation, AttrNumber attnum)
 {
@@ -298,7 +320,7 @@ feed_column_of(Relation relation, const Trigger *trigger)
 	if (!column->valid)
 	{
 		FeedColumn	fresh = {.trigger = trigger->tgoid,
-		.relation = RelationGetRelid(relation)};
+		.relation = RelationGetRelid(relation),.young = column->young};
 		uint64		before = feed_column_changes;
 
 		find_out(&fresh, relation, trigger);

@@ -61,6 +61,7 @@ typedef struct FeedOpen
 	int64		last;			/* the last number given; 0 or more */
 	XLogRecPtr	lsn;			/* of its page */
 	bool		is_logged;		/* was the page written to the WAL by us? */
+	LOCKMODE	lock;			/* which closing it releases */
 } FeedOpen;
 
 /* Where the page of a sequence was the last time. */
@@ -102,7 +103,7 @@ typedef struct FeedPublished
 	Oid			relid;
 	Oid			file;
 	int64		v0;				/* its numbers are above */
-	int64		highest;		/* that readers had been told before */
+	int64		highest;		/* bound that was kept when this was published */
 	int64		passed;			/* the greatest that a guard let pass */
 	uint64		changes;		/* feed_column_changes, when its file was looked at */
 	FeedLocation location;
@@ -135,6 +136,7 @@ typedef struct FeedColumn
 	CommandId	command;		/* and by this one of it */
 	uint32		sequence_hash;	/* in SEQRELID's cache */
 	uint64		tree_changes;	/* when the partitions were right */
+	List	   *young;			/* their columns, if a snapshot may not know of them */
 	bool		owned;			/* does the sequence belong to the column? */
 	bool		unique;			/* does an index exclude equal numbers? */
 	bool		valid;

@@ -4,14 +4,17 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "compat.h"
 #include "feed.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 /*
@@ -74,26 +77,76 @@ find_covered(Relation relation, const char *name, Oid namespace)
 	return found;
 }
 
+/* Does a snapshot know of the transaction that has created a column's trigger? */
+static bool
+is_known(FeedColumn *column, Snapshot snapshot)
+{
+	if (TransactionIdPrecedes(column->created, snapshot->xmin))
+		column->created = FrozenTransactionId;
+	return !TransactionIdIsNormal(column->created) ||
+		(TransactionIdIsCurrentTransactionId(column->created) ?
+		 column->command < snapshot->curcid :
+		 !XidInMVCCSnapshot(column->created, snapshot));
+}
+
+/* Has the transaction that created a column's trigger made its table a partition? */
+static bool
+came_with_trigger(const FeedColumn *column)
+{
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(column->relation));
+	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, NULL, 1,
+							  &key);
+	tuple = systable_getnext(scan);
+	result = HeapTupleIsValid(tuple) &&
+		HeapTupleHeaderGetXmin(tuple->t_data) == column->created;
+	systable_endscan(scan);
+	table_close(inherits, AccessShareLock);
+	return result;
+}
+
+/*
+ * Raise an error unless the trigger of a column covered every row when the
+ * snapshot was taken: of transactions that wrote before, nobody knows.  A
+ * partition that has got it as it became one was not written to before.
+ */
+static void
+require_known(FeedColumn *column, Snapshot snapshot)
+{
+	if (!is_known(column, snapshot) &&
+		(column->relation == column->followed || !came_with_trigger(column)))
+		FEED_STATE_ERROR(errmsg("relation \"%s\" was not yet followed when this snapshot was taken",
+								get_rel_name(column->relation)),
+						 errhint("Begin another transaction."));
+}
+
 /*
  * Raise an error unless each partition has the trigger as well, and its rows
  * are of this server; or if there are children, which have none.
  */
 static void
-require_tree(Relation relation, FeedColumn *column, Oid namespace)
+look_at_tree(Relation relation, FeedColumn *column, Oid namespace)
 {
 	const char *name;
 	uint64		before = feed_column_changes;
+	MemoryContext caller;
 	ListCell   *cell;
 
-	if (!relation->rd_rel->relhassubclass || column->tree_changes == feed_column_own_changes)
-		return;
+	list_free(column->young);
+	column->young = NIL;
 	name = get_attname(column->relation, column->attnum, false);
 	foreach(cell, find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{
 		Relation	child = table_open(lfirst_oid(cell), NoLock);
 		bool		is_local = child->rd_rel->relispartition &&
 			child->rd_rel->relkind != RELKIND_FOREIGN_TABLE;
-		const FeedColumn *of_child = is_local ?
+		FeedColumn *of_child = is_local ?
 			find_covered(child, name, namespace) : NULL;
 
 		if (lfirst_oid(cell) != column->relation &&
@@ -109,6 +162,10 @@ require_tree(Relation relation, FeedColumn *column, Oid namespace)
 							 is_local ?
 							 errhint("Call fast_feed.enable() again.") : 0);
 		table_close(child, NoLock);
+		caller = MemoryContextSwitchTo(TopMemoryContext);
+		if (of_child != NULL)	/* not the table itself */
+			column->young = lappend(column->young, of_child);
+		MemoryContextSwitchTo(caller);
 	}
 	if (feed_column_changes == before)
 		column->tree_changes = feed_column_own_changes;
@@ -122,10 +179,11 @@ require_tree(Relation relation, FeedColumn *column, Oid namespace)
  */
 Oid
 feed_followed(Oid table, const char *name, Oid namespace,
-					 Snapshot snapshot)
+			  Snapshot snapshot)
 {
 	Relation	relation;
 	FeedColumn *found = NULL;
+	ListCell   *cell;
 	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
 
 	/* A lock that is already held may process no invalidations, so do it here. */
@@ -153,16 +211,16 @@ feed_followed(Oid table, const char *name, Oid namespace,
 						 errhint("Name the table from which the view selects.") :
 						 errhint("Its owner has to call fast_feed.enable(), again if triggers were disabled since."));
 	feed_column_require_privilege(found);
-	require_tree(relation, found, namespace);
-	if (TransactionIdPrecedes(found->created, snapshot->xmin))
-		found->created = FrozenTransactionId;
-	if (TransactionIdIsNormal(found->created) &&
-		(TransactionIdIsCurrentTransactionId(found->created) ?
-		 found->command >= snapshot->curcid :
-		 XidInMVCCSnapshot(found->created, snapshot)))
-		FEED_STATE_ERROR(errmsg("relation \"%s\" was not yet followed when this snapshot was taken",
-								RelationGetRelationName(relation)),
-						 errhint("Begin another transaction."));
+	if (relation->rd_rel->relhassubclass &&
+		found->tree_changes != feed_column_own_changes)
+		look_at_tree(relation, found, namespace);
+	require_known(found, snapshot);
+	foreach(cell, found->young)
+	{
+		require_known(lfirst(cell), snapshot);
+		if (!TransactionIdIsNormal(((FeedColumn *) lfirst(cell))->created))
+			found->young = foreach_delete_current(found->young, cell);
+	}
 	table_close(relation, NoLock);
 	return found->sequence;
 }

@@ -54,21 +54,24 @@ feed_sequence_open_again(FeedOpen *open, Oid relid)
 	open->sequence.relid = relid;
 	open->sequence.file = FEED_FILE(open->relation);
 	open->is_logged = false;
+	open->lock = NoLock;
 }
 
 /*
  * Open a sequence, without reading it.  Raises an error unless its numbers
  * ascend in the order of calls, and survive a crash; that can be altered, so
- * every call asks.  The lock delays only who drops or alters the sequence, and
- * ends with the transaction.
+ * every call asks.  The lock is that of nextval(), so that nobody alters it
+ * meanwhile, after which its file would be empty.
  */
 void
 feed_sequence_open(FeedOpen *open, Oid relid)
 {
 	const char *why_not;
 
-	LockRelationOid(relid, AccessShareLock);
+	LockRelationOid(relid, RowExclusiveLock);
 	feed_sequence_open_again(open, relid);
+	open->lock = RowExclusiveLock;
+	FEED_TEST_POINT("sequence_opened");
 	why_not = why_not_ascending(open->relation);
 	if (why_not != NULL)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" cannot be followed",
@@ -77,8 +80,8 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 }
 
 /*
- * The same with the lock of nextval(), until the transaction ends, not only a
- * savepoint's: what gives the sequence another file then waits for us.
+ * The same with the lock until the transaction ends, not only a savepoint's: what
+ * gives the sequence another file then waits for us.
  */
 void
 feed_sequence_open_to_draw(FeedOpen *open, Oid relid)
@@ -189,9 +192,9 @@ feed_sequence_log(FeedOpen *open)
 	*known = open->sequence;
 }
 
-/* Close a sequence, and keep its lock, as for every relation that is read. */
+/* Close a sequence. */
 void
 feed_sequence_close(FeedOpen *open)
 {
-	relation_close(open->relation, NoLock);
+	relation_close(open->relation, open->lock);
 }

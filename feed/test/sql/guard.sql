@@ -187,6 +187,11 @@ CREATE TRIGGER zzzz BEFORE INSERT ON part_1 FOR EACH ROW EXECUTE FUNCTION change
 SELECT fast_feed.watermark('part');
 DROP TRIGGER zzzz ON part_1;
 SELECT fast_feed.watermark('part') > 0;
+-- A partition of a partition
+ALTER TABLE part_3_default DISABLE TRIGGER zzz_fast_feed_guard;
+SELECT fast_feed.watermark('part');
+SELECT fast_feed.enable('part', 'id');
+SELECT fast_feed.watermark('part') > 0;
 -- One that was enabled by itself, and is attached
 CREATE TABLE part_4 (day int NOT NULL, id bigserial, body text);
 SELECT fast_feed.enable('part_4', 'id');

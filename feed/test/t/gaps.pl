@@ -46,7 +46,7 @@ my $wait = "SELECT fast_feed.wait({ended}, '1 day')";
 # How X comes to the points: what it does before, and the statement in which it is held.  Where
 # that is the first to look at locks since, nobody reads before.
 my @ends = qw(clearing cleared waking woken);
-my @reads = qw(sequence_read states_read locks_known computed exchanging exchanged);
+my @reads = qw(sequence_opened sequence_read states_read locks_known computed exchanging exchanged);
 my @ways = (
 	{ way => 'a row', sql => $row, points => [ qw(joining joined before_publishing publishing published guarding), @ends ] },
 	{ way => 'next()', sql => "SELECT fast_feed.next('t_id_seq')", points => [qw(published drawn clearing)] },

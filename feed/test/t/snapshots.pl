@@ -181,6 +181,20 @@ refused($reader, "SELECT id FROM two WHERE id < fast_feed.watermark('two')", '55
 $reader->query_safe('ROLLBACK');
 is($reader->query_safe("SELECT id FROM two WHERE id < fast_feed.watermark('two')"), $uncovered, '... and the row is read by the next');
 
+# Of many that are kept, those before the latest ones stay.
+$node->safe_psql('postgres', table('aging'));
+my $aging = 'INSERT INTO aging DEFAULT VALUES';
+foreach my $round (1 .. 105)
+{
+	$other->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ"), $other->query_safe('SELECT count(*) FROM aging') if $round == 101;
+	$writer->query_safe($aging);
+	$writer->query_safe("SELECT fast_feed.watermark('aging')");
+}
+my $aged = $other->query_safe("SELECT fast_feed.watermark('aging')");
+$other->query_safe('COMMIT');
+cmp_ok($aged, '<=', 101, 'after 105 watermarks, that of an older snapshot: not beyond it');
+cmp_ok($aged, '>', 50, '... and not much before it');
+
 # Kept by growing age: a transaction that has worked for a while before it reads finds one that
 # is older than its snapshot, but not by much, beside ten readers and busy writers.
 my $load = FeedWriters->new_load;
