@@ -242,6 +242,7 @@ feed_marks_exchange(const FeedOpen *open, const FeedMark *mark,
 
 	FEED_TEST_POINT("exchanging");
 	LWLockAcquire(&feed_shared->lock, LW_EXCLUSIVE);
+	FEED_TEST_POINT("exchange_locked");
 	place = find_place(&open->sequence);
 	if (place == NULL)
 		place = take_place(open);

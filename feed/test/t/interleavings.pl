@@ -220,6 +220,15 @@ foreach my $point ('wait_due', 'wait_listed')
 	isnt(within($node, "wait at $point", sub { $held->receive }), $seen, "wait at $point: an end meanwhile");
 }
 
+# A DBA sees by name which lock is waited for.
+hold_at($held, 'exchange_locked', sub { $held->send("SELECT fast_feed.watermark('t')") });
+$second->send("SELECT fast_feed.watermark('t')");
+my $event = "FROM pg_stat_activity WHERE pid = $second->{pid} AND wait_event_type = 'LWLock'";
+wait_until('the lock is waited for', sub { $dba->query_safe("SELECT count(*) $event") });
+is($dba->query_safe("SELECT wait_event $event"), 'FastFeed', 'the wait event of the lock');
+let_go('exchange_locked');
+$_->receive foreach $held, $second;
+
 # What a statement could not be given does not wait for another end.
 my $counted = $dba->query_safe('SELECT fast_feed.wait(0)');
 hold_at($held, 'computed', sub { $held->send("SELECT fast_feed.watermark('t')") });
