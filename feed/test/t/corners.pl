@@ -151,6 +151,16 @@ all($other, 'CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (200) TO 
 is($reader->outcome("SELECT fast_feed.watermark('parted')"), 'value ' . ($late + 1), 'a partition that is created after the snapshot');
 all($reader, 'ROLLBACK');
 
+# What a snapshot was given is forgotten with it.
+my $statements = q{DO $$ BEGIN FOR i IN 1..%d LOOP
+	BEGIN INSERT INTO noise VALUES (1); RAISE 'rolled back'; EXCEPTION WHEN raise_exception THEN NULL; END;
+	PERFORM fast_feed.watermark('t'); END LOOP; END $$};
+my $bytes = "SELECT total_bytes FROM pg_backend_memory_contexts WHERE name = 'TopTransactionContext'";
+all($other, 'BEGIN');
+my ($after_few, $after_many) = map { all($other, sprintf($statements, $_), $bytes) } 20, 2000;
+is($after_many, $after_few, 'memory of a transaction after 20 and 2,000 statements');
+all($other, 'COMMIT');
+
 # What is found out about a partition does not depend on how many there are.
 all($other, 'CREATE TABLE hundred (id bigserial) PARTITION BY HASH (id)',
 	map({ "CREATE TABLE hundred_$_ PARTITION OF hundred FOR VALUES WITH (MODULUS 100, REMAINDER $_)" } 0 .. 99),
