@@ -154,8 +154,8 @@ feed_in_flight_open(FeedOpen *open, Oid relid)
 }
 
 /*
- * What this transaction has published of a sequence in the file that it has now,
- * if the caller has set "changes" to this when it last opened that; else NULL.
+ * What this transaction has published of a sequence, if its file was looked at
+ * when feed_column_changes was this, and so is the one that it has now; else NULL.
  */
 FeedPublished *
 feed_in_flight_find(Oid relid, uint64 changes)

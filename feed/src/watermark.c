@@ -88,7 +88,7 @@ find_or_compute(FeedOpen *open, Snapshot snapshot)
 								RelationGetRelationName(open->relation)),
 						 errhint("Retry the transaction, and call fast_feed.watermark() in its first statement; or use READ COMMITTED."));
 
-	/* No later end would tell of the rows withheld from this statement. */
+	/* The next wait() must not wait for the rows withheld from this statement. */
 	if (found < mark.bound)
 		pg_atomic_fetch_add_u64(&feed_my_database->ended, 1);
 	return found;
@@ -125,7 +125,7 @@ forget_at_end(void *arg pg_attribute_unused())
 
 /*
  * Find what a snapshot was given, at its address, or else what another one was
- * given for which the same transactions have ended: both see the same rows.
+ * given for which the same transactions have ended.
  * What was given to an earlier snapshot at this address is dropped, so that
  * there is one per address and sequence, however many statements there are.  A
  * sequence that has another file is another one: it was restarted, or that was

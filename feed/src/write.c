@@ -131,7 +131,7 @@ published_before(Oid relid)
 
 	if (entry != NULL || feed_in_flight_open(&open, relid) == NULL)
 		return entry;
-	entry = feed_in_flight_publish(&open);	/* it has, unless that failed */
+	entry = feed_in_flight_publish(&open);	/* repeats the error, if that failed */
 	feed_sequence_close(&open);
 	return looked_at(entry, changes, InvalidOid);
 }

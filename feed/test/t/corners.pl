@@ -183,6 +183,12 @@ refused($another, "SELECT fast_feed.next('t_id_seq')", '42501', '', 'next() by w
 all($another, 'ROLLBACK TO a');
 is(all($other, 'SELECT count(*) FROM fast_feed.in_flight()'), 0, '... publishes nothing');
 all($another, 'ROLLBACK');
+# A privilege that is revoked in the middle of a transaction, also where a row was inserted since
+all($other, 'CREATE TABLE revoked (id bigserial PRIMARY KEY)', "SELECT fast_feed.enable('revoked', 'id')", 'GRANT INSERT ON revoked TO selects',
+	'GRANT USAGE ON SEQUENCE revoked_id_seq TO selects', 'BEGIN', 'SET LOCAL ROLE selects', "SELECT fast_feed.next('revoked_id_seq')",
+	'RESET ROLE', 'REVOKE USAGE ON SEQUENCE revoked_id_seq FROM selects', 'INSERT INTO revoked DEFAULT VALUES', 'SET LOCAL ROLE selects');
+refused($other, "SELECT fast_feed.next('revoked_id_seq')", '42501', '', 'a privilege that was revoked');
+all($other, 'ROLLBACK');
 all($other, 'SET ROLE owner', 'CREATE TABLE mine.trap (id bigserial PRIMARY KEY)',
 	"CREATE FUNCTION mine.see() RETURNS int LANGUAGE sql AS 'SELECT 1'",
 	"CREATE FUNCTION mine.f(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN mine.see(); END'",
