@@ -16,8 +16,8 @@ $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'fast_uuid'\ntimezone = 'Asia/Kolkata'");
 $node->start;
 
-# Which pages take for granted
-$node->safe_psql('postgres', 'CREATE ROLE importer; CREATE ROLE app');
+# README names a role.
+$node->safe_psql('postgres', 'CREATE ROLE app');
 
 # No server at hand has TimescaleDB 2.23 or a cluster; those of pg_partman are run by
 # documents/partman.pl.

@@ -48,7 +48,7 @@ is(query('others', join '', find_examples('guide', qr/fast_uuid\.seed/)),
 	join("\n", @shown) =~ s/ //gr, 'a seed with a start time: the ids that the page shows');
 
 # From November 2026 to December 2027.
-my ($two_months, $more_months) = find_examples('partitions', qr/event_/);
+my ($first_month, $more_months) = find_examples('partitions', qr/event_/);
 my ($search) = find_examples('partitions', qr/previous_ends/);
 
 sub check_partitions
@@ -64,11 +64,11 @@ SELECT count(DISTINCT tableoid), bool_and(tableoid::regclass::text =
 	return;
 }
 
-new_database('utc', "ALTER DATABASE utc SET timezone = 'Asia/Kolkata'", $two_months, $more_months);
+new_database('utc', "ALTER DATABASE utc SET timezone = 'Asia/Kolkata'", $first_month, $more_months);
 check_partitions('utc', 'UTC');
 new_database('elsewhere', "ALTER DATABASE elsewhere SET timezone = 'Pacific/Auckland'",
 	'CREATE TABLE event (id uuid PRIMARY KEY) PARTITION BY RANGE (id)',
-	$more_months =~ s/'UTC'/'America\/New_York'/gr =~ s/2027-01-01/2026-11-01/r);
+	$more_months =~ s/'UTC'/'America\/New_York'/gr =~ s/2026-12-01/2026-11-01/r);
 check_partitions('elsewhere', 'America/New_York');
 query('utc', 'DROP TABLE event_2027_05');
 like(query('utc', $search), qr/^event_2027_06\|/, 'a gap is found');
@@ -77,18 +77,18 @@ like(query('utc', $search), qr/^event_2027_06\|/, 'a gap is found');
 my ($create_reader, $drop) = split /^\n/m, join '', find_examples('partitions', qr/DROP TABLE/);
 query('others', $create_reader . q{
 CREATE FUNCTION ago(age interval) RETURNS uuid LANGUAGE sql RETURN uuidv7_fast_min(now() - age);
-CREATE TABLE click (id uuid) PARTITION BY RANGE (id);
-CREATE TABLE older PARTITION OF click FOR VALUES FROM (MINVALUE) TO (ago('2 years'));
-CREATE TABLE old PARTITION OF click FOR VALUES FROM (ago('2 years')) TO (ago('1 year 1 hour'));
-CREATE TABLE young PARTITION OF click
+CREATE TABLE event (id uuid) PARTITION BY RANGE (id);
+CREATE TABLE older PARTITION OF event FOR VALUES FROM (MINVALUE) TO (ago('2 years'));
+CREATE TABLE old PARTITION OF event FOR VALUES FROM (ago('2 years')) TO (ago('1 year 1 hour'));
+CREATE TABLE young PARTITION OF event
   FOR VALUES FROM (ago('1 year 1 hour')) TO (ago('1 year -1 hour'));
-CREATE TABLE rest PARTITION OF click DEFAULT;
-INSERT INTO click_reader VALUES ('up to date', ago('0')), ('slow', ago('18 months'))});
+CREATE TABLE rest PARTITION OF event DEFAULT;
+INSERT INTO event_reader VALUES ('up to date', ago('0')), ('slow', ago('18 months'))});
 my $partitions = q{SELECT string_agg(inhrelid::regclass::text, ' ' ORDER BY inhrelid)
-  FROM pg_inherits WHERE inhparent = 'click'::regclass};
+  FROM pg_inherits WHERE inhparent = 'event'::regclass};
 query('others', $drop);
 is(query('others', $partitions), 'old young rest', 'what all readers have read is dropped');
-query('others', "DELETE FROM click_reader; $drop");
+query('others', "DELETE FROM event_reader; $drop");
 is(query('others', $partitions), 'young rest', 'without readers all that is old');
 
 # Text forms.
