@@ -46,7 +46,7 @@ UNIT_TESTS = $(patsubst %.c,%,$(sort $(wildcard test/unit/test_*.c))) \
 	$(if $(shell command -v musl-gcc),test/unit/test_vdso.musl)
 TEST_MODULES = $(patsubst %.c,%.so,$(wildcard test/modules/*.c))
 STAMP = .built_for
-EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) bench/noop.so fast_uuid-*.zip $(STAMP)
+EXTRA_CLEAN = $(UNIT_TESTS) $(TEST_MODULES) bench/noop.so fast_feed-*.zip fast_uuid-*.zip $(STAMP)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)

@@ -132,6 +132,7 @@ install_packages()
 
 # Where a terminal's Ctrl-C reached dpkg, packages would stay half-configured.  The server's
 # package shall create and start no server.
+# apt-get closes the file that it reports to for dpkg, whose packages need an output.
 install_fetched()
 {
 	trap '' HUP INT PIPE QUIT TERM
@@ -139,10 +140,10 @@ install_fetched()
 		none=/etc/postgresql-common/createcluster.d/fast_uuid_script.conf status=0
 		mkdir -p "${none%/*}"
 		echo "create_main_cluster = false" >$none
-		"$@" </dev/null || status=$?
+		"$@" </dev/null 9>&1 || status=$?
 		rm $none
 		rmdir -p --ignore-fail-on-non-empty "${none%/*}"
-		exit $status' bash "${apt[@]}" install "${options[@]}" $packages
+		exit $status' bash "${apt[@]}" install "${options[@]}" -o APT::Status-Fd=9 $packages
 }
 
 # The server to work with: $PG_VERSION, else the newest that is installed, else the

@@ -224,11 +224,11 @@ SET ROLE feed_nobody;
 BEGIN;
 INSERT INTO mine.t VALUES (1) RETURNING id;
 SELECT sequence, last FROM fast_feed.in_flight();
-SELECT sequence, last, role, state FROM fast_feed.holders();
+SELECT sequence, last, role = session_user AS role, state FROM fast_feed.holders();
 -- A number is shown to who may see the sequence.
 SET ROLE feed_reader;
 SELECT sequence, last FROM fast_feed.in_flight();
-SELECT sequence, last, role, state FROM fast_feed.holders();
+SELECT sequence, last, role = session_user AS role, state FROM fast_feed.holders();
 ROLLBACK;
 RESET ROLE;
 -- One of a table that is not committed yet

@@ -59,12 +59,24 @@ foreach my $page (@ARGV ? @ARGV : glob('{,feed/}{*,doc/*,doc/*/*,examples/*,exam
 	is("@missing", '', "$page: the files that it names are there");
 }
 
-# What packages install has pages of its own.
-unless (@ARGV)
+# What packages install has pages of its own, and nothing but pages and their pictures.
+foreach my $product (@ARGV ? () : ('.', 'feed'))
 {
 	my $packaged = tempdir(CLEANUP => 1);
-	system('packaging/documents', $packaged) == 0 or die "packaging/documents failed\n";
-	is(lost_links($_), '', "packaged: $_: every link leads somewhere")
-	  foreach glob("$packaged/*.md $packaged/doc/*.md $packaged/doc/*/*.md");
+	system('packaging/documents', $packaged, $product) == 0 or die "packaging/documents failed\n";
+	my @files = split /\n/, `cd '$packaged' && find . -type f`;
+	is(join(' ', grep { !/\.(md|svg)$/ } @files), '', "packaged of $product: pages alone");
+	foreach my $page (grep { /\.md$/ } @files)
+	{
+		is(lost_links("$packaged/$page"), '', "packaged of $product: $page: every link leads somewhere");
+	}
+}
+
+# Whoever gives the project an address finds in one list where: each file with a placeholder.
+unless (@ARGV)
+{
+	my ($list) = read_page('CONTRIBUTING.md') =~ /^### What waits for an address\n(.*?)(?=^#|\z)/ms;
+	my $found = `grep -rlE 'ADDRESS|[.]invalid>' README.md META.json debian doc feed/*.* feed/doc packaging`;
+	is(join(' ', grep { $list !~ /`\Q$_\E`/ } split /\n/, $found), '', 'each placeholder of an address is in the list');
 }
 done_testing();

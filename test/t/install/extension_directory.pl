@@ -1,6 +1,7 @@
 # An installation in a directory of its own, without root: where the server looks for
 # extensions besides its own, as in an operator's extension image.  Everything that looks for
 # the library finds it there: CREATE EXTENSION, LOAD, preloading, pg_restore, pg_upgrade.
+# fast_feed is in another such directory.
 
 use strict;
 use warnings;
@@ -15,9 +16,10 @@ plan skip_all => 'before PostgreSQL 18 a server looks for extensions in one dire
   if $node->pg_version < 18;
 
 # As doc/install.md has it, but elsewhere
-my $directory = PostgreSQL::Test::Utils::tempdir() . '/extensions/fast_uuid';
+my $extensions = PostgreSQL::Test::Utils::tempdir() . '/extensions';
+my $directory = "$extensions/fast_uuid";
 my $library   = "$directory/lib/fast_uuid.so";
-my $page      = slurp_file('doc/install.md') =~ s|/opt/fast_uuid|$directory|gr;
+my $page      = slurp_file('doc/install.md') =~ s|/opt/|$extensions/|gr;
 my ($install) = $page =~ /^make (install datadir=.*)$/m;
 my ($paths)   = $page =~ /^(extension_control_path = .*\n.*)$/m;
 my $build     = PostgreSQL::Test::Utils::tempdir();
@@ -27,14 +29,22 @@ like(`cd '$directory' && find . -type f | sort | xargs`,
 	qr{^\./lib/fast_uuid\.so( \./share/extension/fast_uuid(--[-.0-9]+\.sql|\.control|_\w+\.sql))+$},
 	'the directory has the library, the control file and the scripts');
 
-# What a session has to say after a statement: which fast_uuid.so it has loaded
+# Its lines for another extension as well, whose directory comes after
+system_or_bail('cp', '-Rp', 'feed', $build);
+system_or_bail("make -s -C $build/feed with_llvm=no " . ($install =~ s|(\Q$extensions\E/)fast_uuid|$1fast_feed|gr));
+like(`cd '$extensions/fast_feed' && find . -type f | sort | xargs`,
+	qr{^\./lib/fast_feed\.so( \./share/extension/fast_feed(--[-.0-9]+\.sql|\.control))+$},
+	'... that of fast_feed, too');
+$paths =~ s|(\Q$extensions\E/)fast_uuid(/\w+)|$1fast_uuid$2:$1fast_feed$2|g;
+
+# What a session has to say after a statement: which library of ours it has loaded
 sub loaded_by
 {
 	my ($database, $statement) = @_;
 	return $node->safe_psql($database, "
 SET client_min_messages = warning; $statement;
 SELECT DISTINCT m[1]
-  FROM regexp_matches(pg_read_file('/proc/self/maps'), '\\S*/fast_uuid\\.so', 'g') AS m");
+  FROM regexp_matches(pg_read_file('/proc/self/maps'), '\\S*/fast_(?:uuid|feed)\\.so', 'g') AS m");
 }
 
 $node->init;
@@ -49,6 +59,11 @@ is($node->safe_psql('postgres', q{SELECT DISTINCT probin FROM pg_proc WHERE prob
 $node->safe_psql('postgres', q{
 CREATE TABLE item (id uuid PRIMARY KEY DEFAULT uuidv7_fast());
 INSERT INTO item SELECT FROM generate_series(1, 1000)});
+is(loaded_by('postgres', q{
+CREATE EXTENSION fast_feed;
+CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+DO $$ BEGIN PERFORM fast_feed.enable('outbox', 'id'); END $$}),
+	"$extensions/fast_feed/lib/fast_feed.so", 'fast_feed, from its own directory');
 my $contents = q{SELECT count(*), md5(string_agg(id::text, ',' ORDER BY id)) FROM item};
 my $items    = $node->safe_psql('postgres', $contents);
 my $dump     = $node->basedir . '/dump';

@@ -14,7 +14,7 @@ my $headers = PostgreSQL::Test::Utils::tempdir();
 my ($multiarch) = run_command([ 'gcc', '-print-multiarch' ]);
 my ($server) = run_command([ 'pg_config', '--includedir-server' ]);
 my @flags = qw(-fsyntax-only -O2 -Wall -Wextra -Werror -Isrc -D_GNU_SOURCE);
-push @flags, '-DFUUID_WITH_OPENSSL', '-DFUUID_VERSION="musl"', '-isystem', $server;
+push @flags, '-DFUUID_WITH_OPENSSL', '-DFUUID_VERSION="musl"', '-DFEED_VERSION="musl"', '-isystem', $server;
 foreach my $from ('/usr/include', "/usr/include/$multiarch")
 {
 	my $to = "$headers/" . ($from =~ s{/}{_}gr);
@@ -26,7 +26,7 @@ foreach my $from ('/usr/include', "/usr/include/$multiarch")
 	push @flags, '-idirafter', $to;
 }
 
-foreach my $file (glob('src/*.c src/*/*.c test/modules/*.c'))
+foreach my $file (glob('src/*.c src/*/*.c test/modules/*.c feed/src/*.c'))
 {
 	my ($out, $err) = run_command([ 'musl-gcc', @flags, $file ]);
 	is($err, '', "$file compiles");

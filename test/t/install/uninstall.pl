@@ -73,11 +73,16 @@ $node->stop;
 delete $ENV{$_} foreach qw(MAKEFLAGS MAKELEVEL);
 my $installed = PostgreSQL::Test::Utils::tempdir();
 my $build     = PostgreSQL::Test::Utils::tempdir();
-system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', $build);
-my @make = ('make', '-s', '-C', $build, 'COPT=-O0', "DESTDIR=$installed");
-system_or_bail(@make, 'install');
-like(`find $installed -type f`, qr{/fast_uuid$_$}m, "make install: fast_uuid$_ is there")
-  foreach '.so', '.control', '_postgresql_18_names.sql';
-system_or_bail(@make, 'uninstall');
-is(`find $installed -type f`, '', 'make uninstall: no file is left');
+system_or_bail('cp', '-Rp', 'Makefile', 'fast_uuid.control', 'src', 'sql', 'feed', $build);
+my %installs = (
+	'.'    => [ map { "fast_uuid$_" } '.so', '.control', '_postgresql_18_names.sql' ],
+	'feed' => [ map { "fast_feed$_" } '.so', '.control' ]);
+foreach my $folder (sort keys %installs)
+{
+	my @make = ('make', '-s', '-C', "$build/$folder", 'COPT=-O0', "DESTDIR=$installed");
+	system_or_bail(@make, 'install');
+	like(`find $installed -type f`, qr{/\Q$_\E$}m, "make install: $_ is there") foreach @{ $installs{$folder} };
+	system_or_bail(@make, 'uninstall');
+	is(`find $installed -type f`, '', "make uninstall in $folder: no file is left");
+}
 done_testing();

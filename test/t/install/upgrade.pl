@@ -14,12 +14,12 @@ my ($default) = $control =~ /^default_version = '(.+)'$/m;
 my $install = slurp_file("sql/fast_uuid--$default.sql");
 
 command_ok([ 'script/release', '--check' ], 'every file that repeats the version has it');
-# What leads to the version in work is free to change.
+# What leads to the version in work is free to change.  It is one of both extensions.
 my $in_work = slurp_file('CHANGELOG.md') =~ /^## \Q$default\E \(not yet released\)$/m;
 my $released = slurp_file('test/upgrade/released');
 is(sha256_hex(slurp_file($2)), $1, "$2 is as it was released")
-  while $released =~ m{^([0-9a-f]{64})  (sql/\S+)$}mg;
-foreach my $file (glob('sql/fast_uuid--*.sql'))
+  while $released =~ m{^([0-9a-f]{64})  ((?:feed/)?sql/\S+)$}mg;
+foreach my $file (glob('sql/fast_uuid--*.sql feed/sql/fast_feed--*.sql'))
 {
 	next if $in_work && $file =~ /--\Q$default\E\.sql$/;
 	like($released, qr/  \Q$file\E$/m, "$file is in test/upgrade/released");
