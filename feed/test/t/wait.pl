@@ -157,7 +157,7 @@ sub read_when_woken
 	my ($waits, $position, $state) = @_;
 	$state->{reads} //= $state->{pooled} ? connect_to($node, 'reads', $state->{database}) : $waits;
 	$state->{seen} = run_in($waits, "SELECT fast_feed.wait($state->{seen}, '1 h')")
-	  unless -e $load->file('stop');
+	  unless -e $load->file('no wait');
 	return run_in($state->{reads}, "SELECT lpad(id::text, 19, '0') FROM t"
 		  . " WHERE id > $position AND ${\ below('t')} ORDER BY id");
 }
@@ -202,7 +202,10 @@ foreach (1 .. 30)
 		});
 	}
 }
-append_to_file($load->file('stop'), '');
+# Who waits is woken once more, and who does not, as one that an end without a row has woken, must
+# not have stopped before that.
+append_to_file($load->file('no wait'), '');
+$node->safe_psql($_, "SELECT fast_feed.next('t_id_seq')") foreach @databases;
 $node->safe_psql($_, $insert) foreach @databases;
 $load->end_writers;
 within($node, 'the readers stop', sub { $load->end_readers });
