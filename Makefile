@@ -32,8 +32,7 @@ PG_CPPFLAGS += -DFUUID_WITH_OPENSSL
 SHLIB_LINK += -lcrypto
 endif
 
-# For tests alone: src/test_point.h, and the assertions.
-PG_CPPFLAGS += $(if $(filter yes,$(TEST_POINTS)),-DFUUID_TEST_POINTS)
+# For tests alone
 PG_CPPFLAGS += $(if $(filter yes,$(ASSERTIONS)),-DUSE_ASSERT_CHECKING)
 
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))

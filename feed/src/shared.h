@@ -65,7 +65,7 @@ typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedDatabase
 {
 	Oid			oid;
 	int			joined;			/* backends; at 0 another database may take it */
-	pg_atomic_uint64 ended;		/* transactions, from a random number on */
+	pg_atomic_uint64 ended;		/* changes when there can be new rows: see wait.c */
 	pg_atomic_uint64 due_us;	/* see wait.c */
 	ConditionVariable ended_cv; /* those who wait for the next end */
 } FeedDatabase;

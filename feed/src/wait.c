@@ -90,11 +90,11 @@ sleep_until_due(uint64 end_us, uint32 event)
 }
 
 /*
- * Return the number of transactions of this database that have drawn numbers
- * and ended.  While that is "seen", wait for the next one, until the timeout is
- * over.  It begins anew, at random, when the server starts.  A row that a later
- * statement does not read because a transaction is in flight, or holds the
- * watermark back, waits for the end of one that is not counted yet.
+ * Return a number that has changed since "seen" if a later statement can have
+ * more rows than one that was executed when it was "seen"; else wait for that,
+ * until the timeout is over.  It counts the transactions of this database that
+ * have published and ended, and the statements that were given less than there
+ * was.  It begins anew, at random, when the server starts.
  */
 Datum
 feed_wait(PG_FUNCTION_ARGS)

@@ -41,7 +41,7 @@ SQL = [
 # what is not executed: comments, declarations, the heads of functions
 STILL = re.compile(r"\s*(?:/\*|\*|--|\\|#\s*(?:if|el|endif|error|include|undef))|\W*$"
                    r"|typedef|struct|extern|StaticAssert|PG_FUNCTION_INFO_V1|PG_MODULE"
-                   r"|.*FUUID_TEST_POINT|[\w\s*]+\([^()]*\)\s*$|\s+[\w\s]+\s\**\w+(?:\[\w*\])*(?::\d+)?;\s*$")
+                   r"|[\w\s*]+\([^()]*\)\s*$|\s+[\w\s]+\s\**\w+(?:\[\w*\])*(?::\d+)?;\s*$")
 
 def statements(text, is_c):
     found = [""]

@@ -215,8 +215,7 @@ sub decide
 	my $found = 0;
 	my $is_of_file = $s{kept_file} == $s{'r.file'} || !$protocol{compares_file};
 	$found = $s{kept}
-	  if $is_of_file && ($s{kept} <= $bound || !$protocol{limits_kept})
-	  && (is_right_for($s{kept_taken}, $snapshot) || !$protocol{compares_kept});
+	  if $is_of_file && (is_right_for($s{kept_taken}, $snapshot) || !$protocol{compares_kept});
 	$found = $bound if is_right_for($taken, $snapshot) || !$protocol{compares_own};
 	foreach my $w ('a', 'b')
 	{
