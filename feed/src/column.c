@@ -11,6 +11,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
@@ -153,6 +154,15 @@ has_unique_index(Relation relation, AttrNumber attnum)
 	return found;
 }
 
+/* The full ID of a transaction, which is not as old as that its ID is used again. */
+static uint64
+full_of(TransactionId xid)
+{
+	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+
+	return next - (uint32) ((TransactionId) next - xid);
+}
+
 /*
  * Find out when a trigger was created, or changed last.  Sets *parent to the
  * trigger of which it is a clone, as partitions have them, and *relation to the
@@ -165,6 +175,7 @@ creation_of(FeedColumn *column, Oid trigger, Oid *parent, Oid *relation)
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	TransactionId xmin;
 
 	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(trigger));
@@ -172,8 +183,9 @@ creation_of(FeedColumn *column, Oid trigger, Oid *parent, Oid *relation)
 	tuple = systable_getnext(scan);
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "could not find tuple for trigger %u", trigger);
-	column->created = HeapTupleHeaderGetXmin(tuple->t_data);
-	column->command = TransactionIdIsCurrentTransactionId(column->created) ?
+	xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	column->created = TransactionIdIsNormal(xmin) ? full_of(xmin) : 0;
+	column->command = TransactionIdIsCurrentTransactionId(xmin) ?
 		HeapTupleHeaderGetCmin(tuple->t_data) : FirstCommandId;
 	*parent = ((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid;
 	*relation = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
@@ -320,7 +332,7 @@ feed_column_of(Relation relation, const Trigger *trigger)
 	if (!column->valid)
 	{
 		FeedColumn	fresh = {.trigger = trigger->tgoid,
-		.relation = RelationGetRelid(relation),.young = column->young};
+		.relation = RelationGetRelid(relation),.partitions = column->partitions};
 		uint64		before = feed_column_changes;
 
 		find_out(&fresh, relation, trigger);

@@ -132,11 +132,13 @@ typedef struct FeedColumn
 	Oid			sequence_owner;
 	Oid			type;			/* int8 or int4 */
 	AttrNumber	attnum;			/* in "relation" */
-	TransactionId created;		/* the trigger was, by this one */
+	uint64		created;		/* the trigger was, by this full transaction ID;
+								 * 0 if that is known to every snapshot */
 	CommandId	command;		/* and by this one of it */
 	uint32		sequence_hash;	/* in SEQRELID's cache */
 	uint64		tree_changes;	/* when the partitions were right */
-	List	   *young;			/* their columns, if a snapshot may not know of them */
+	List	   *partitions;		/* their columns */
+	uint64		latest;			/* the greatest "created" of theirs */
 	bool		owned;			/* does the sequence belong to the column? */
 	bool		unique;			/* does an index exclude equal numbers? */
 	bool		valid;

@@ -6,6 +6,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
@@ -77,16 +78,25 @@ find_covered(Relation relation, const char *name, Oid namespace)
 	return found;
 }
 
-/* Does a snapshot know of the transaction that has created a column's trigger? */
+/*
+ * Does a snapshot know of the transaction that has created a column's trigger?
+ * That another one did says nothing: a cursor, or a transaction that imports its
+ * snapshot, can ask by an older one later.
+ */
 static bool
-is_known(FeedColumn *column, Snapshot snapshot)
+is_known(const FeedColumn *column, Snapshot snapshot)
 {
-	if (TransactionIdPrecedes(column->created, snapshot->xmin))
-		column->created = FrozenTransactionId;
-	return !TransactionIdIsNormal(column->created) ||
-		(TransactionIdIsCurrentTransactionId(column->created) ?
-		 column->command < snapshot->curcid :
-		 !XidInMVCCSnapshot(column->created, snapshot));
+	TransactionId xid = (TransactionId) column->created;
+
+	if (column->created == 0 || TransactionIdPrecedes(xid, snapshot->xmin))
+		return true;
+
+	/* Its ID comes after the snapshot's, or is so old that it only seems to. */
+	if (U64FromFullTransactionId(ReadNextFullTransactionId()) -
+		column->created > PG_INT32_MAX)
+		return true;
+	return TransactionIdIsCurrentTransactionId(xid) ?
+		column->command < snapshot->curcid : !XidInMVCCSnapshot(xid, snapshot);
 }
 
 /* Has the transaction that created a column's trigger made its table a partition? */
@@ -105,7 +115,7 @@ came_with_trigger(const FeedColumn *column)
 							  &key);
 	tuple = systable_getnext(scan);
 	result = HeapTupleIsValid(tuple) &&
-		HeapTupleHeaderGetXmin(tuple->t_data) == column->created;
+		HeapTupleHeaderGetXmin(tuple->t_data) == (TransactionId) column->created;
 	systable_endscan(scan);
 	table_close(inherits, AccessShareLock);
 	return result;
@@ -117,7 +127,7 @@ came_with_trigger(const FeedColumn *column)
  * partition that has got it as it became one was not written to before.
  */
 static void
-require_known(FeedColumn *column, Snapshot snapshot)
+require_known(const FeedColumn *column, Snapshot snapshot)
 {
 	if (!is_known(column, snapshot) &&
 		(column->relation == column->followed || !came_with_trigger(column)))
@@ -138,8 +148,9 @@ look_at_tree(Relation relation, FeedColumn *column, Oid namespace)
 	MemoryContext caller;
 	ListCell   *cell;
 
-	list_free(column->young);
-	column->young = NIL;
+	list_free(column->partitions);
+	column->partitions = NIL;
+	column->latest = 0;
 	name = get_attname(column->relation, column->attnum, false);
 	foreach(cell, find_all_inheritors(column->relation, AccessShareLock, NULL))
 	{
@@ -162,10 +173,12 @@ look_at_tree(Relation relation, FeedColumn *column, Oid namespace)
 							 is_local ?
 							 errhint("Call fast_feed.enable() again.") : 0);
 		table_close(child, NoLock);
+		if (of_child == NULL)
+			continue;			/* the table itself, as find_all_inheritors() has it */
 		caller = MemoryContextSwitchTo(TopMemoryContext);
-		if (of_child != NULL)	/* not the table itself */
-			column->young = lappend(column->young, of_child);
+		column->partitions = lappend(column->partitions, of_child);
 		MemoryContextSwitchTo(caller);
+		column->latest = Max(column->latest, of_child->created);
 	}
 	if (feed_column_changes == before)
 		column->tree_changes = feed_column_own_changes;
@@ -215,12 +228,10 @@ feed_followed(Oid table, const char *name, Oid namespace,
 		found->tree_changes != feed_column_own_changes)
 		look_at_tree(relation, found, namespace);
 	require_known(found, snapshot);
-	foreach(cell, found->young)
-	{
-		require_known(lfirst(cell), snapshot);
-		if (!TransactionIdIsNormal(((FeedColumn *) lfirst(cell))->created))
-			found->young = foreach_delete_current(found->young, cell);
-	}
+	if (found->latest != 0 &&
+		!TransactionIdPrecedes((TransactionId) found->latest, snapshot->xmin))
+		foreach(cell, found->partitions)
+			require_known(lfirst(cell), snapshot);
 	table_close(relation, NoLock);
 	return found->sequence;
 }

@@ -1,6 +1,6 @@
 """How many rows readers miss on your Citus cluster, by the way in which they read.
 
-Runs the SQL of ../../doc/servers.md in a database that has the extensions citus and fast_feed and
+Runs the SQL of README.md in a database that has the extensions citus and fast_feed and
 no table outbox, beside writers that commit late, and connections that are lost between nodes.
 Tried with psycopg 3.3.9, Citus 13.2.2 and PostgreSQL 15.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-PAGE = Path(__file__).parents[2] / 'doc' / 'servers.md'
+PAGE = Path(__file__).with_name('README.md')
 READ = 'SELECT id FROM outbox WHERE id > %s {} ORDER BY id LIMIT 500'
 FETCH = {'bound fetched first': "SELECT fast_feed.watermark('outbox_numbers')",
          'outbox_watermark()': 'SELECT outbox_watermark()'}

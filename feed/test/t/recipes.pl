@@ -1,7 +1,7 @@
 # Every SQL example of the pages runs as it is written.  Then those that workers,
-# tools and reports use run beside writers that commit late: each row is delivered exactly once,
-# and in order, and no row comes to a window that was closed.  Consumers that come, retention and
-# partitions are in retention.pl, changes in changes.pl.
+# and tools use run beside writers that commit late: each row is delivered exactly once,
+# and in order.  Consumers that come, retention and partitions are in retention.pl, changes in
+# changes.pl.
 
 use strict;
 use warnings;
@@ -52,13 +52,10 @@ sub recipe
 
 my $worker = recipe(qr/FUNCTION outbox_next/, '.*?(?=^BEGIN;)');
 my $by_key = recipe(qr/'index 2'/, '^SELECT .*?(?=;)');
-my $windows = recipe(qr/CREATE TABLE outbox_windows/, '^CREATE .*?;');
-my $close = recipe(qr/CREATE TABLE outbox_windows/, '^INSERT .*?;');
 my $take = recipe(qr/CREATE TABLE job/, '^DELETE .*?;');
 my $withdraw = recipe(qr/CREATE TABLE account/, '^UPDATE .*(?=^COMMIT)');
 my $by_xid = recipe(qr/CREATE TABLE letter/, '^SELECT .*?;');
-$node->safe_psql('postgres', join "\n", $worker, recipe(qr/PROCEDURE outbox_follow/), $windows,
-	$windows =~ s/outbox_windows/naive_windows/r,
+$node->safe_psql('postgres', join "\n", $worker, recipe(qr/PROCEDURE outbox_follow/),
 	recipe(qr/CREATE VIEW outbox_feed/),
 	(map { recipe(qr/CREATE TABLE $_/, '^CREATE .*?;') } 'job', 'account', 'letter'), q{
 INSERT INTO account VALUES ('a', 1000000);
@@ -207,11 +204,6 @@ $load->reader('xid8', $node, sub {
 	return run_in($session, "SELECT lpad(xid::text, 19, '0') || '-' || lpad(id::text, 19, '0') FROM ($read) AS l");
 }, from => '0-0');
 
-# Two at once: one of them fails.
-my $close_naively = $close =~ s/outbox_windows/naive_windows/gr
-  =~ s/fast_feed.watermark\('outbox'\)/(SELECT max(id) + 1 FROM outbox)/r;
-$load->reader("windows $_", $node, sub { run_in($_[0], $_) foreach $close, $close_naively; '' },
-	from => 0, survives => qr/^23505/) foreach 1, 2;
 $load->reader("jobs $_", $node, sub { padded(run_in($_[0], $take)) }, from => 0) foreach 1 .. 3;
 
 # Until there are rows enough, and everybody has read them in many passes.
@@ -222,9 +214,8 @@ finish_prepared($dba) while run_in($dba, 'SELECT count(*) FROM pg_prepared_xacts
 
 # Readers without the watermark pass a row of an open transaction, which then commits.
 my $row = q{INSERT INTO outbox (tenant) VALUES ('late') RETURNING id};
-my $late = run_in($early, "BEGIN; $row");
+run_in($early, "BEGIN; $row");
 $load->wait_for_reader('naive', padded(run_in($other, $row)));
-wait_for($node, "SELECT max(ends) > $late FROM naive_windows");
 run_in($early, 'COMMIT');
 $load->end_readers;
 
@@ -270,15 +261,6 @@ is($node->safe_psql('postgres', q{
 SELECT count(*) FROM (SELECT (body #>> '{}')::numeric >= lag((body #>> '{}')::numeric) OVER (ORDER BY id) AS ascends
                         FROM outbox WHERE tenant = 'a') AS pairs WHERE ascends}), 0,
 	'numbers that are drawn after the lock are in the order of an account\'s changes');
-
-my $with_late_rows = 'SELECT count(*) FROM %s'
-  . ' WHERE messages <> (SELECT count(*) FROM outbox WHERE id >= begins AND id < ends)';
-is($node->safe_psql('postgres', sprintf $with_late_rows, 'outbox_windows'), 0, 'no row has come to a closed window');
-cmp_ok($node->safe_psql('postgres', sprintf $with_late_rows, 'naive_windows'), '>', 0,
-	'... but to those that end at the last row');
-is($node->safe_psql('postgres', q{
-SELECT (SELECT sum(messages) FROM outbox_windows) = count(*) FROM outbox
- WHERE id < (SELECT max(ends) FROM outbox_windows)}), 't', '... and each row is in one window');
 
 # The view is read by an index condition alone.
 my $from = $node->safe_psql('postgres', 'SELECT max(id) FROM outbox');

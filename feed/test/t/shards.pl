@@ -3,7 +3,7 @@
 # rows, commits between the phases, its log says what the other one is to be, and that may come
 # late.  Servers are killed between the phases.  Rows of each origin have a feed of their own.
 #
-# The protocol of doc/servers.md: 1. the watermark of the origin; 2. wait until what is prepared on
+# The protocol of examples/citus: 1. the watermark of the origin; 2. wait until what is prepared on
 # any server now is not any more; 3. read below it, in new statements.  It misses no row; without
 # its second step rows are missed.
 
