@@ -188,7 +188,9 @@ all($other, 'CREATE SEQUENCE granted', 'GRANT USAGE ON SEQUENCE granted TO owner
 	'ALTER TABLE mine.granted OWNER TO owner', "SELECT fast_feed.enable('mine.granted', 'n', true, 'public.granted')",
 	'INSERT INTO mine.granted VALUES (1)', 'REVOKE USAGE ON SEQUENCE granted FROM owner', 'BEGIN', "SELECT fast_feed.next('granted')");
 refused($other, 'INSERT INTO mine.granted VALUES (1)', '42501', 'permission denied for sequence', 'without USAGE');
-all($other, 'ROLLBACK', 'GRANT SELECT ON SEQUENCE t_id_seq TO selects');
+all($other, 'ROLLBACK', 'GRANT SELECT ON SEQUENCE granted TO owner');
+refused($other, 'INSERT INTO mine.granted VALUES (1)', '42501', 'permission denied for sequence', 'with SELECT alone');
+all($other, 'GRANT SELECT ON SEQUENCE t_id_seq TO selects');
 all($another, 'BEGIN', 'SET LOCAL ROLE selects', 'SAVEPOINT a');
 refused($another, "SELECT fast_feed.next('t_id_seq')", '42501', '', 'next() by who may only read');
 all($another, 'ROLLBACK TO a');
@@ -214,6 +216,14 @@ wait_until_blocked($node, $other);
 ok(!$other->has_answer, 'ALTER SEQUENCE waits for who has published in a savepoint');
 all($writer, 'COMMIT');
 $other->receive;
+
+# skip() below what was drawn while it waited
+$number = all($writer, 'BEGIN', $insert);
+$other->send("SELECT fast_feed.skip('t_id_seq', $number + 50)");
+wait_until_blocked($node, $other);
+all($writer, ($insert) x 99, 'COMMIT');
+is($other->receive, $number + 99, 'skip() does not go back behind what was drawn while it waited');
+is(all($writer, $insert), $number + 100, '... nor does the sequence');
 
 # Set back by one number
 $number = all($other, ($insert) x 5);
