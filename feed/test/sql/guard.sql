@@ -233,6 +233,13 @@ BEGIN;
 INSERT INTO owns DEFAULT VALUES RETURNING id;
 INSERT INTO borrows VALUES (currval('owns_id_seq'));
 ROLLBACK;
+BEGIN;
+SELECT fast_feed.next('owns_id_seq') AS first \gset
+SELECT fast_feed.next('owns_id_seq') AS second \gset
+INSERT INTO borrows VALUES (:second);
+INSERT INTO owns VALUES (:first);
+INSERT INTO borrows VALUES (:second);
+ROLLBACK;
 INSERT INTO one DEFAULT VALUES RETURNING id;
 INSERT INTO two DEFAULT VALUES RETURNING id;
 -- What PostgreSQL computes would replace a stamp.
