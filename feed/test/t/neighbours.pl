@@ -117,6 +117,14 @@ my @late = grep {
 } 1 .. 24;
 is("@late", '', 'each of many databases has its own prepared transaction, and no other one');
 
+# Nor are transactions shown elsewhere, of a sequence with the same OID.
+my ($here, $elsewhere) = map { RawSession->connect($node, database => "copy_$_") } 1, 2;
+$elsewhere->query_safe($_) foreach 'BEGIN', 'INSERT INTO t DEFAULT VALUES';
+my $shown = 'SELECT (SELECT count(*) FROM fast_feed.in_flight()) + count(*) FROM fast_feed.holders()';
+is($elsewhere->query_safe($shown), 2, 'a transaction is shown in its database');
+is($here->query_safe($shown), 0, '... and in no other one');
+$_->quit foreach $here, $elsewhere;
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP/, 'no PANIC, and no failed assertion');
 done_testing();
