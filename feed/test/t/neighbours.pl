@@ -82,6 +82,20 @@ foreach my $attacker (@attackers)
 }
 is($reader->query_safe($watermark), $writer->query_safe('SELECT last_value + 1 FROM t_id_seq'), 'and all is as it was');
 
+# Another database counts as a whole, into however many owners its sequences are divided.
+my $superuser = RawSession->connect($node, database => 'hostile');
+$superuser->query_safe(q{DO $$ BEGIN FOR i IN 10 .. 600 LOOP
+	EXECUTE format('CREATE ROLE many_%1$s; ALTER TABLE mine.many_%1$s OWNER TO many_%1$s', i);
+	IF i % 50 = 0 THEN COMMIT; END IF;
+END LOOP; END $$});
+$superuser->query_safe('ALTER SEQUENCE mine.many_1_id_seq RESTART');
+$reader->query_safe($_) foreach $watermark, $poll_ours, 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM t';
+$writer->query_safe($_) foreach 'INSERT INTO t DEFAULT VALUES', sprintf $each, 'INSERT INTO ours_# DEFAULT VALUES';
+$superuser->query_safe($poll) foreach 1 .. 3;
+is($reader->outcome($poll_ours), 'value ', 'many owners of another database: an older snapshot has the watermark of each of ours');
+$reader->query_safe('COMMIT');
+$superuser->quit;
+
 # Waits: another database's transactions wake nobody.
 my $seen = $reader->query_safe('SELECT fast_feed.wait(0)');
 $attackers[0]->query_safe('INSERT INTO mine.many_2 DEFAULT VALUES') foreach 1 .. 10;
