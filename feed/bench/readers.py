@@ -141,11 +141,12 @@ def woken(bench):
 
 BEHIND = 500000
 READERS = {
-    'without the watermark': 'SELECT id, body FROM outbox WHERE id > %s ORDER BY id LIMIT %s',
-    'position in the client': 'SELECT id, body FROM outbox WHERE id > %s'
-                              " AND id < fast_feed.watermark('outbox') ORDER BY id LIMIT %s",
+    'without the watermark': 'SELECT id, body FROM outbox WHERE id > %(last)s'
+                             ' ORDER BY id LIMIT %(size)s',
+    'position in the client': 'SELECT id, body FROM outbox WHERE id > %(last)s'
+                              " AND id < fast_feed.watermark('outbox') ORDER BY id LIMIT %(size)s",
     # That of the recipes, whose transaction takes the position from a table and stores it there
-    'position in the database': "SELECT * FROM outbox_next('mail', %s)",
+    'position in the database': "SELECT * FROM outbox_next('mail', %(size)s)",
 }
 OUTBOX = """
     CREATE EXTENSION IF NOT EXISTS fast_feed;
@@ -177,7 +178,7 @@ def caught_up(bench):
                 last, begun = 0, time.perf_counter()
                 while last < BEHIND:
                     batch = connection.execute(
-                        statement, [last, size][statement.count('%s') == 1:], prepare=True).fetchall()
+                        statement, {'last': last, 'size': size}, prepare=True).fetchall()
                     last = batch[-1][0]
                 bench.record('caught up', reader, size, n, 'rows per second',
                              BEHIND / (time.perf_counter() - begun))

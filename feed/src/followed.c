@@ -80,8 +80,8 @@ find_covered(Relation relation, const char *name, Oid namespace)
 
 /*
  * Does a snapshot know of the transaction that has created a column's trigger?
- * That another one did says nothing: a cursor, or a transaction that imports its
- * snapshot, can ask by an older one later.
+ * The answer is not kept: a cursor, or an imported snapshot, can be older than
+ * one that has asked before.
  */
 static bool
 is_known(const FeedColumn *column, Snapshot snapshot)
@@ -91,12 +91,13 @@ is_known(const FeedColumn *column, Snapshot snapshot)
 	if (column->created == 0 || TransactionIdPrecedes(xid, snapshot->xmin))
 		return true;
 
-	/* Its ID comes after the snapshot's, or is so old that it only seems to. */
-	if (U64FromFullTransactionId(ReadNextFullTransactionId()) -
-		column->created > PG_INT32_MAX)
+	if (TransactionIdIsCurrentTransactionId(xid) ?
+		column->command < snapshot->curcid : !XidInMVCCSnapshot(xid, snapshot))
 		return true;
-	return TransactionIdIsCurrentTransactionId(xid) ?
-		column->command < snapshot->curcid : !XidInMVCCSnapshot(xid, snapshot);
+
+	/* Its ID comes after the snapshot's, or is so old that it only seems to. */
+	return U64FromFullTransactionId(ReadNextFullTransactionId()) -
+		column->created > PG_INT32_MAX;
 }
 
 /* Has the transaction that created a column's trigger made its table a partition? */

@@ -88,7 +88,6 @@ $superuser->query_safe(q{DO $$ BEGIN FOR i IN 10 .. 600 LOOP
 	EXECUTE format('CREATE ROLE many_%1$s; ALTER TABLE mine.many_%1$s OWNER TO many_%1$s', i);
 	IF i % 50 = 0 THEN COMMIT; END IF;
 END LOOP; END $$});
-$superuser->query_safe('ALTER SEQUENCE mine.many_1_id_seq RESTART');
 $reader->query_safe($_) foreach $watermark, $poll_ours, 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM t';
 $writer->query_safe($_) foreach 'INSERT INTO t DEFAULT VALUES', sprintf $each, 'INSERT INTO ours_# DEFAULT VALUES';
 $superuser->query_safe($poll) foreach 1 .. 3;

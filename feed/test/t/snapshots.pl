@@ -183,13 +183,10 @@ is($reader->query_safe("SELECT id FROM two WHERE id < fast_feed.watermark('two')
 
 # Of many that are kept, those before the latest ones stay.
 $node->safe_psql('postgres', table('aging'));
-my $aging = 'INSERT INTO aging DEFAULT VALUES';
-foreach my $round (1 .. 105)
-{
-	$other->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ"), $other->query_safe('SELECT count(*) FROM aging') if $round == 101;
-	$writer->query_safe($aging);
-	$writer->query_safe("SELECT fast_feed.watermark('aging')");
-}
+my @aging = ('INSERT INTO aging DEFAULT VALUES', "SELECT fast_feed.watermark('aging')");
+$writer->query_safe($_) foreach (@aging) x 100;
+$other->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM aging';
+$writer->query_safe($_) foreach (@aging) x 5;
 my $aged = $other->query_safe("SELECT fast_feed.watermark('aging')");
 $other->query_safe('COMMIT');
 cmp_ok($aged, '<=', 101, 'after 105 watermarks, that of an older snapshot: not beyond it');

@@ -63,8 +63,8 @@ foreach my $timeout ('1 month -1 day', '100000 years', $is_17 ? 'infinity' : ())
 }
 # The clock has parts of a second: with whole ones each of these lasts half a second.
 $reader->query_safe("SET statement_timeout = '15 s'");
-my $short = 'DO $$ BEGIN FOR i IN 1..60 LOOP PERFORM fast_feed.wait(fast_feed.wait(0), %s); END LOOP; END $$';
-is($reader->outcome(sprintf $short, "'1 ms'"), 'value ', 'sixty short timeouts');
+my $short = q{DO $$ BEGIN FOR i IN 1..60 LOOP PERFORM fast_feed.wait(fast_feed.wait(0), '1 ms'); END LOOP; END $$};
+is($reader->outcome($short), 'value ', 'sixty short timeouts');
 $reader->query_safe('RESET statement_timeout');
 foreach my $end ($insert, "BEGIN; $insert; ROLLBACK", "SELECT fast_feed.next('t_id_seq')",
 	"SELECT 1 / (random() * 0)::int FROM fast_feed.next('t_id_seq')",
