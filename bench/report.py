@@ -126,8 +126,8 @@ SECTIONS = {
     'feed writes': Section(
         'fast_feed: rows',
         f'300,000 rows into an empty table `(id bigint PRIMARY KEY, n integer)`, by `INSERT ... SELECT`'
-        ' and by COPY, after a checkpoint; then single rows, one per transaction, by clients of'
-        ' pgbench, `synchronous_commit = off`. Ratios are of the same round. A default that is'
+        ' and by COPY, after a checkpoint; then single rows, one per transaction, which clients of'
+        ' pgbench send in pipelines of 20, `synchronous_commit = off`. Ratios are of the same round. A default that is'
         ' volatile, or a BEFORE ROW trigger, turns off the batches in which COPY inserts; that of'
         ' an identity column is exempt.', 'numbers by', [
             Column('ms by a statement', 'time', 'rows by a statement'),
