@@ -231,6 +231,14 @@ SELECT sequence, last FROM fast_feed.in_flight();
 SELECT sequence, last, role = session_user AS role, state FROM fast_feed.holders();
 ROLLBACK;
 RESET ROLE;
+-- Rows are above a sequence that has given none, and that he may not read.
+CREATE SEQUENCE app.uncalled;
+GRANT USAGE ON SEQUENCE app.uncalled TO feed_nobody;
+SET ROLE feed_nobody;
+CREATE TABLE mine.above (id bigint PRIMARY KEY);
+INSERT INTO mine.above VALUES (1);
+SELECT fast_feed.enable('mine.above', 'id', sequence => 'app.uncalled');
+RESET ROLE;
 -- One of a table that is not committed yet
 BEGIN;
 CREATE TABLE fresh (id bigserial PRIMARY KEY);

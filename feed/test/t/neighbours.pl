@@ -138,6 +138,19 @@ is($elsewhere->query_safe($shown), 2, 'a transaction is shown in its database');
 is($here->query_safe($shown), 0, '... and in no other one');
 $_->quit foreach $here, $elsewhere;
 
+# A database has one entry, also where that of another one, before it, is free again.
+$node->restart;
+($here, $elsewhere) = map { RawSession->connect($node, database => "copy_$_") } 1, 2;
+$_->query_safe('SELECT fast_feed.wait(0)') foreach $here, $elsewhere;
+$here->quit;
+$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'copy_1'") or die;
+my $waits = RawSession->connect($node, database => 'copy_2');
+$seen = $waits->query_safe('SELECT fast_feed.wait(0)');
+$waits->send("SELECT fast_feed.wait($seen, '1 day')");
+$elsewhere->query_safe('INSERT INTO t DEFAULT VALUES');
+isnt(within($node, 'a session that came later is woken', sub { $waits->receive }), $seen, 'a session that came later is woken');
+$_->quit foreach $elsewhere, $waits;
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP/, 'no PANIC, and no failed assertion');
 done_testing();
