@@ -59,6 +59,15 @@ GRANT USAGE ON SEQUENCE app.n_id_seq TO feed_writer;
 SET ROLE feed_writer;
 INSERT INTO app.n DEFAULT VALUES;
 
+-- A writer needs none on the sequence of an identity, also where no unique index has the number alone.
+SET ROLE feed_owner;
+CREATE TABLE app.keyed (tenant int, id bigint GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (tenant, id));
+SELECT fast_feed.enable('app.keyed', 'id');
+GRANT INSERT ON app.keyed TO feed_writer;
+SET ROLE feed_writer;
+INSERT INTO app.keyed VALUES (1);
+SELECT currval('app.keyed_id_seq');
+
 -- A reader needs SELECT on the table, or the column.
 SET ROLE feed_reader;
 SELECT id, body FROM app.t WHERE id < fast_feed.watermark('app.t');
