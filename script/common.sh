@@ -181,6 +181,8 @@ make_place()
 {
 	local another="name another directory with TMPDIR=..." free
 	free=$(df -m --output=avail "$temporary" 2>/dev/null | tail -n 1) || die "there is no directory $temporary: $another"
+	# The server's makefiles could not build there.
+	[[ $temporary != *[[:space:]]* ]] || die "$temporary has a space in its name: $another"
 	[ "$free" -ge "$megabytes" ] || die "$temporary has ${free// /} MB left, and this needs $megabytes: $another"
 	[ ${#temporary} -le "$longest" ] || die "$temporary is too long for the name of a socket: $another"
 	work=$(mktemp -d "$temporary/fast_uuid.XXXXXX" 2>/dev/null) || die "the user $(id -un) may not write to $temporary: $another"

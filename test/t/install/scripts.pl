@@ -39,6 +39,8 @@ foreach my $script (grep { -x } glob('script/*'))
 	check_refused('PostgreSQL 15 or later', 'env', 'PG_VERSION=14', $script);
 }
 check_refused('there is no directory /nonexistent', 'env', 'TMPDIR=/nonexistent', 'script/demo');
+mkdir "$commands/with a space" or die "could not create a folder: $!";
+check_refused('has a space in its name', 'env', "TMPDIR=$commands/with a space", 'script/demo');
 append_to_file("$commands/df", "#!/bin/sh\necho Avail; echo 149\n");
 chmod(0755, "$commands/df") or die "chmod: $!";
 check_refused('has 149 MB left, and this needs 150', 'script/demo');
