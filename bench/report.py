@@ -127,9 +127,9 @@ SECTIONS = {
         'fast_feed: rows',
         f'300,000 rows into an empty table `(id bigint PRIMARY KEY, n integer)`, by `INSERT ... SELECT`'
         ' and by COPY, after a checkpoint; then single rows, one per transaction, which clients of'
-        ' pgbench send in pipelines of 20, `synchronous_commit = off`. Ratios are of the same round. A default that is'
-        ' volatile, or a BEFORE ROW trigger, turns off the batches in which COPY inserts; that of'
-        ' an identity column is exempt.', 'numbers by', [
+        ' pgbench send in pipelines of 20, `synchronous_commit = off`. Ratios are of the same'
+        ' round. A default that is volatile, or a BEFORE ROW trigger, turns off the batches in'
+        ' which COPY inserts; that of an identity column is exempt.', 'numbers by', [
             Column('ms by a statement', 'time', 'rows by a statement'),
             Column('ms by COPY', 'time', 'rows by COPY'),
             Column('us a row, 2 clients', 'time', 'single rows, 2 clients'),
