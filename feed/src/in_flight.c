@@ -24,6 +24,8 @@ static int	published_count = 0;
 static int	in_memory = 0;		/* how many are in shared memory; others are locks */
 
 #define MY_STATE (&feed_shared->states[feed_my_number])
+#define MY_BACKEND (&FEED_BACKENDS(feed_shared)[feed_my_number])
+#define MY_ENTRY (feed_my_database - FEED_DATABASE(feed_shared, 0))
 
 static bool preparing = false;	/* has keep_for_prepared() been called? */
 
@@ -54,15 +56,15 @@ keep_for_prepared(XactEvent event, void *arg pg_attribute_unused())
 static void
 clear_published(void)
 {
-	uint64		transaction;
-
 	if (published_count == 0)
 		return;
 	FEED_TEST_POINT("clearing");
-	transaction = pg_atomic_read_u64(MY_STATE) >> FEED_STATE_BITS;
 	pg_memory_barrier();
-	pg_atomic_write_u64(MY_STATE,
-						(transaction + 1) << FEED_STATE_BITS);
+	pg_atomic_write_u64(MY_STATE, 0);
+	pg_write_barrier();
+	pg_atomic_write_u32(&MY_BACKEND->ended,
+						pg_atomic_read_u32(&MY_BACKEND->ended) + 1);
+	pg_write_barrier();
 	published_count = in_memory = 0;
 	FEED_TEST_POINT("cleared");
 
@@ -171,15 +173,26 @@ static void
 enter(FeedOpen *open, void *arg)
 {
 	FeedPublished *entry = arg;
-	FeedPair   *pair = FEED_PAIR(feed_shared, feed_my_number, in_memory);
+	Oid			relid = open->sequence.relid;
+	uint64		state;
 
 	entry->v0 = open->last;
-	pair->relid = open->sequence.relid;
-	pg_atomic_write_u64(&pair->v0, (uint64) open->last);
+	if (in_memory == 0)
+	{
+		pg_atomic_write_u64(&MY_BACKEND->first_v0, (uint64) open->last);
+		state = FEED_STATE(relid, MY_ENTRY, 1);
+	}
+	else
+	{
+		FeedPair   *pair = &FEED_FURTHER(feed_shared)[feed_my_number].pairs[in_memory - 1];
+
+		pair->relid = relid;
+		pg_atomic_write_u64(&pair->v0, (uint64) open->last);
+		state = pg_atomic_read_u64(MY_STATE) + 1;
+	}
 	FEED_TEST_POINT("publishing");
 	pg_write_barrier();
-	pg_atomic_write_u64(MY_STATE,
-						pg_atomic_read_u64(MY_STATE) + 1);
+	pg_atomic_write_u64(MY_STATE, state);
 	in_memory++;
 }
 
@@ -273,42 +286,39 @@ feed_in_flight_publish(FeedOpen *open)
 }
 
 /*
- * Call with_pair for each pair that the backends of this database have published.
- * If one changes meanwhile its transaction has ended, and one that begins now
- * draws later: neither counts for who has read the sequence before.
+ * Call with_pair for each pair that a backend of this database has published.  If
+ * its transaction ends meanwhile, it no longer counts, and neither does the next
+ * one: that draws later than the caller has read the sequence.
  */
-static inline void
-for_each_pair(void (*with_pair) (const FeedBackend *, Oid, int64, void *),
+static pg_noinline void
+for_each_pair(int number,
+			  void (*with_pair) (const FeedBackend *, Oid, int64, void *),
 			  void *arg)
 {
-	FeedBackend *backends = FEED_BACKENDS(feed_shared);
-	pg_atomic_uint64 *states = feed_shared->states;
-	int			used = feed_shared->backends_used;
+	FeedBackend *backend = &FEED_BACKENDS(feed_shared)[number];
+	FeedPair   *further = FEED_FURTHER(feed_shared)[number].pairs;
+	uint32		ended = pg_atomic_read_u32(&backend->ended);
+	uint64		state;
 
-	for (int number = 0; number < used; number++)
+	pg_read_barrier();
+	state = pg_atomic_read_u64(&feed_shared->states[number]);
+	if (FEED_STATE_ENTRY(state) != MY_ENTRY)
+		return;
+	for (int i = 0; i < FEED_STATE_PAIRS(state); i++)
 	{
-		uint64		state = pg_atomic_read_u64(&states[number]);
-		FeedBackend *backend = &backends[number];
+		Oid			relid;
+		int64		v0;
 
-		for (int i = 0; i < FEED_STATE_PAIRS(state); i++)
-		{
-			FeedPair   *pair = i == 0 ? &backend->first :
-				FEED_PAIR(feed_shared, number, i);
-			Oid			relid;
-			int64		v0;
-
-			pg_read_barrier();
-			if (backend->database != MyDatabaseId)
-				break;
-			relid = pair->relid;
-			v0 = (int64) pg_atomic_read_u64(&pair->v0);
-			FEED_TEST_POINT("pair_read");
-			pg_read_barrier();
-			if (pg_atomic_read_u64(&states[number]) >> FEED_STATE_BITS !=
-				state >> FEED_STATE_BITS)
-				break;
-			with_pair(backend, relid, v0, arg);
-		}
+		pg_read_barrier();
+		relid = i == 0 ? FEED_STATE_RELID(state) : further[i - 1].relid;
+		FEED_TEST_POINT("relid_read");
+		v0 = (int64) pg_atomic_read_u64(i == 0 ? &backend->first_v0 :
+										&further[i - 1].v0);
+		FEED_TEST_POINT("pair_read");
+		pg_read_barrier();
+		if (pg_atomic_read_u32(&backend->ended) != ended)
+			break;
+		with_pair(backend, relid, v0, arg);
 	}
 }
 
@@ -342,9 +352,28 @@ int64
 feed_in_flight_least(FeedOpen *open)
 {
 	Least		least = {.relid = open->sequence.relid,.v0 = open->last};
+	uint64		alone = FEED_STATE(least.relid, MY_ENTRY, 1);
+	pg_atomic_uint64 *states = feed_shared->states;
+	FeedBackend *backends = FEED_BACKENDS(feed_shared);
 
 	pg_memory_barrier();
-	for_each_pair(take_least, &least);
+	for (int number = 0, used = feed_shared->backends_used; number < used; number++)
+	{
+		uint64		state = pg_atomic_read_u64(&states[number]);
+
+		/*
+		 * Mostly this is all: there is no pair of this sequence, or none that is
+		 * lower.  This is also right of what is read while a transaction ends.
+		 */
+		if (state == alone)
+		{
+			if ((int64) pg_atomic_read_u64(&backends[number].first_v0) >= least.v0)
+				continue;
+		}
+		else if (likely(FEED_STATE_PAIRS(state) < 2))
+			continue;
+		for_each_pair(number, take_least, &least);
+	}
 	FEED_TEST_POINT("states_read");
 	pg_memory_barrier();
 	least.v0 = feed_locks_least(open, least.v0);
@@ -376,6 +405,7 @@ feed_in_flight(PG_FUNCTION_ARGS)
 {
 	InitMaterializedSRF(fcinfo, 0);
 	feed_in_flight_join();
-	for_each_pair(put_row, fcinfo->resultinfo);
+	for (int number = 0; number < feed_shared->backends_used; number++)
+		for_each_pair(number, put_row, fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -33,8 +33,10 @@ init_segment(FEED_SEGMENT_INIT_ARGS)
 												  UINT64CONST(1) << 51);
 
 		pg_atomic_init_u64(&shared->states[i], 0);
-		for (int k = 0; k < FEED_PAIRS; k++)
-			pg_atomic_init_u64(&FEED_PAIR(shared, i, k)->v0, 0);
+		pg_atomic_init_u64(&FEED_BACKENDS(shared)[i].first_v0, 0);
+		pg_atomic_init_u32(&FEED_BACKENDS(shared)[i].ended, 0);
+		for (int k = 0; k < FEED_PAIRS - 1; k++)
+			pg_atomic_init_u64(&FEED_FURTHER(shared)[i].pairs[k].v0, 0);
 		pg_atomic_init_u64(&database->ended, random);
 		pg_atomic_init_u64(&database->due_us, 0);
 		ConditionVariableInit(&database->ended_cv);
@@ -158,7 +160,6 @@ feed_join(void)
 	feed_my_database = find_database();
 	feed_my_database->joined++;
 	backends[number].pid = MyProcPid;
-	backends[number].database = MyDatabaseId;
 	feed_shared->backends_used = Max(feed_shared->backends_used, number + 1);
 	feed_my_number = number;
 	LWLockRelease(&feed_shared->lock);

@@ -38,18 +38,23 @@ typedef struct FeedPair
 #define FEED_PAIRS	7
 
 /*
- * The state of a backend is a count of transactions and, below, one of the pairs
- * that are published.  Readers look at that of each, so they lie close together.
+ * The state of a backend is 0 or, once it has published, the sequence of its first
+ * pair, the number of its database's entry, and how many pairs there are.  Readers
+ * look at that of each, so states lie close together, and one comparison is enough
+ * for most.
  */
-#define FEED_STATE_BITS	8
+#define FEED_STATE(relid, entry, pairs) \
+	((uint64) (relid) << 32 | (uint64) (entry) << 8 | (pairs))
+#define FEED_STATE_RELID(state)	((Oid) ((state) >> 32))
+#define FEED_STATE_ENTRY(state)	((int) ((state) >> 8 & 0xffffff))
 #define FEED_STATE_PAIRS(state)	((int) ((state) & 0xff))
 
 /* A backend that has joined.  Few transactions have more than the first pair. */
 typedef struct FeedBackend
 {
-	Oid			database;		/* written before the state */
+	pg_atomic_uint64 first_v0;
+	pg_atomic_uint32 ended;		/* a count of transactions, see in_flight.c */
 	int			pid;			/* 0: is free */
-	FeedPair	first;
 } FeedBackend;
 
 typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedFurther
@@ -64,7 +69,7 @@ typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedFurther
 typedef struct pg_attribute_aligned(PG_CACHE_LINE_SIZE) FeedDatabase
 {
 	Oid			oid;
-	int			joined;			/* backends; at 0 another database may take it */
+	int			joined;			/* backends; at 0 another database may take this */
 	pg_atomic_uint64 ended;		/* changes when there can be new rows: see wait.c */
 	pg_atomic_uint64 due_us;	/* see wait.c */
 	ConditionVariable ended_cv; /* those who wait for the next end */
@@ -120,8 +125,8 @@ typedef struct FeedShared
 			  FEED_BACKENDS_OFFSET + MaxBackends * sizeof(FeedBackend))
 #define FEED_DATABASES_OFFSET \
 	(FEED_FURTHER_OFFSET + MaxBackends * sizeof(FeedFurther))
-#define FEED_PAIR(shared, backend, i) ((i) == 0 ? &FEED_BACKENDS(shared)[backend].first : \
-	&((FeedFurther *) ((char *) (shared) + FEED_FURTHER_OFFSET))[backend].pairs[(i) - 1])
+#define FEED_FURTHER(shared) \
+	((FeedFurther *) ((char *) (shared) + FEED_FURTHER_OFFSET))
 #define FEED_DATABASE(shared, i) \
 	((FeedDatabase *) ((char *) (shared) + FEED_DATABASES_OFFSET) + (i))
 

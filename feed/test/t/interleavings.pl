@@ -116,6 +116,27 @@ foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 	check_all('reader at pair_read');
 }
 
+# A reader is about to read a number, the first or second of a transaction, which ends; and in the
+# same place the backend's next one publishes the lower number of another sequence.
+{
+	my $writer = RawSession->start($node);
+	my $last = $node->safe_psql('postgres', 'SELECT last_value FROM t_id_seq');
+	$dba->query_safe(table($_)) foreach 'lower', 'first';
+	foreach my $before ('', "INSERT INTO first (way) VALUES ('x')")
+	{
+		my $read = sub { $held->send("SELECT fast_feed.watermark('t')") };
+		$writer->query_safe("BEGIN; $before; $insert");
+		hold_at($held, 'pair_read', $read) if $before;
+		hold_at($held, 'relid_read', $before ? sub { let_go('pair_read') } : $read);
+		$writer->query_safe("COMMIT; BEGIN; $before; INSERT INTO lower (way) VALUES ('x')");
+		let_go('relid_read');
+		cmp_ok($held->receive, '>', $last++, 'a number does not count for the sequence of another one');
+		$writer->query_safe('COMMIT');
+	}
+	$writer->quit;
+	check_all('reader at relid_read');
+}
+
 # A writer is held at each of its steps, beside another one that passes it.
 foreach my $point ('before_publishing', 'published')
 {
