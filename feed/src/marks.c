@@ -12,7 +12,6 @@
 
 #include "common/hashfn.h"
 #include "feed.h"
-#include "utils/builtins.h"
 
 /* Older marks make room first. */
 #define OLD_US	(UINT64CONST(600) * USECS_PER_SEC)
@@ -31,18 +30,33 @@ running_for(const FeedPlace *place, int mark)
  * each transaction that had ended for the mark's own snapshot, that is, was
  * below its xmax and not running.  This holds for all snapshots, also for that
  * of a logical slot, which xmax does not order.
+ *
+ * The server lists transactions by process.  So most lists of later snapshots begin
+ * with the same ones, and in others what is looked for mostly comes next.
  */
 static bool
 is_right_for(const FeedMark *mark, const TransactionId *running,
 			 Snapshot snapshot)
 {
+	uint32		next = 0;
+
 	if (TransactionIdFollows(mark->xmax, snapshot->xmax))
 		return false;
+	if (snapshot->xcnt == 0 ||
+		(snapshot->xcnt <= mark->xcnt &&
+		 memcmp(snapshot->xip, running, snapshot->xcnt * sizeof(TransactionId)) == 0))
+		return true;
 	for (uint32 i = 0; i < snapshot->xcnt; i++)
-		if (TransactionIdPrecedes(snapshot->xip[i], mark->xmax) &&
-			bsearch(&snapshot->xip[i], running, mark->xcnt,
-					sizeof(TransactionId), xidComparator) == NULL)
+	{
+		uint32		passed = 0;
+
+		if (!TransactionIdPrecedes(snapshot->xip[i], mark->xmax))
+			continue;
+		for (; passed < mark->xcnt && running[next] != snapshot->xip[i]; passed++)
+			next = next + 1 < mark->xcnt ? next + 1 : 0;
+		if (passed == mark->xcnt)
 			return false;
+	}
 	return true;
 }
 

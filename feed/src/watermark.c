@@ -7,7 +7,6 @@
 
 #include "feed.h"
 #include "storage/procarray.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -26,23 +25,21 @@ feed_require_primary(const char *what)
 /*
  * Compute a bound: a number below which no transaction can draw any more, and
  * all that have drawn had ended when the snapshot of the mark was taken.
- * *running, which the first call allocates, becomes the transactions that were
- * running for that snapshot, sorted.  This backend's own is among them, because
- * for other backends it is running.
+ * Returns the transactions that were running for that snapshot, until the next
+ * call.  This backend's own is among them, because for other backends it is
+ * running.
  *
  * The sequence is read before the transactions, because those that draw later
  * need not be found.  The snapshot is taken after them, because it must know of
  * all that were found to have ended.  It can fail: *mark is set after it.
  */
-static void
-compute(FeedOpen *open, FeedMark *mark, TransactionId **running)
+static const TransactionId *
+compute(FeedOpen *open, FeedMark *mark)
 {
 	static SnapshotData now = {.snapshot_type = SNAPSHOT_MVCC};
 	TransactionId own = GetTopTransactionIdIfAny();
 	int64		least;
 
-	if (*running == NULL)
-		*running = MemoryContextAlloc(TopMemoryContext, FEED_RUNNING_SIZE);
 	feed_sequence_read(open, NULL, NULL);
 	FEED_TEST_POINT("sequence_read");
 	least = feed_in_flight_least(open);
@@ -61,10 +58,11 @@ compute(FeedOpen *open, FeedMark *mark, TransactionId **running)
 	mark->bound = Min(least, PG_INT64_MAX - 1) + 1;
 	mark->xmax = now.xmax;
 	mark->xcnt = now.xcnt;
-	memcpy(*running, now.xip, now.xcnt * sizeof(TransactionId));
+
+	/* There is room, as the server does not list this one. */
 	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, now.xmax))
-		(*running)[mark->xcnt++] = own;
-	qsort(*running, mark->xcnt, sizeof(TransactionId), xidComparator);
+		now.xip[mark->xcnt++] = own;
+	return now.xip;
 }
 
 /*
@@ -76,11 +74,10 @@ compute(FeedOpen *open, FeedMark *mark, TransactionId **running)
 static int64
 find_or_compute(FeedOpen *open, Snapshot snapshot)
 {
-	static TransactionId *running = NULL;
 	FeedMark	mark;
+	const TransactionId *running = compute(open, &mark);
 	int64		found;
 
-	compute(open, &mark, &running);
 	found = feed_marks_exchange(open, &mark, running, snapshot);
 	FEED_TEST_POINT("exchanged");
 	if (found == 0 && IsolationUsesXactSnapshot())

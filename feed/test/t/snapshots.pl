@@ -14,7 +14,7 @@ use Feed;
 use FeedWriters;
 use RawSession;
 
-my $node = start_node('snapshots', 'plan_cache_mode = force_generic_plan');
+my $node = start_node('snapshots', "plan_cache_mode = force_generic_plan\nmax_prepared_transactions = 2");
 $node->safe_psql('postgres', table('t') . q{
 CREATE VIEW feed AS SELECT * FROM t WHERE id < fast_feed.watermark('t');
 CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM feed;
@@ -163,6 +163,20 @@ begin_waiting("SELECT fast_feed.watermark('fresh') $waits");
 $other->query_safe($restart);
 is(end_waiting(), 0, 'READ COMMITTED: nothing, where none is old enough');
 is($reader->query_safe("SELECT fast_feed.watermark('fresh')"), 10, '... and all in the next statement');
+
+# The server lists running transactions by process, so one that is prepared comes last.
+foreach my $pair ([ $writer, $other ], [ $other, $writer ])
+{
+	$node->safe_psql('postgres', $restart);
+	$_->query_safe('BEGIN; SELECT pg_current_xact_id() IS NULL') foreach @$pair;
+	$node->safe_psql('postgres', $insert);
+	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+	$pair->[0]->query_safe("PREPARE TRANSACTION 'listed last'");
+	is($reader->query_safe("SELECT fast_feed.watermark('fresh')"), 10, 'a snapshot that lists the same transactions in another order');
+	$reader->query_safe('COMMIT');
+	$pair->[0]->query_safe("COMMIT PREPARED 'listed last'");
+	$pair->[1]->query_safe('COMMIT');
+}
 
 # A table that is enabled after the snapshot: nobody has published what was written before.
 $node->safe_psql('postgres', q{CREATE SEQUENCE shared;
