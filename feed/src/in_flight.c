@@ -64,7 +64,6 @@ clear_published(void)
 	pg_write_barrier();
 	pg_atomic_write_u32(&MY_BACKEND->ended,
 						pg_atomic_read_u32(&MY_BACKEND->ended) + 1);
-	pg_write_barrier();
 	published_count = in_memory = 0;
 	FEED_TEST_POINT("cleared");
 
@@ -186,8 +185,13 @@ enter(FeedOpen *open, void *arg)
 	{
 		FeedPair   *pair = &FEED_FURTHER(feed_shared)[feed_my_number].pairs[in_memory - 1];
 
-		pair->relid = relid;
+		/* Who is reading what was here before must not take one for the other. */
+		pair->relid = InvalidOid;
+		pg_write_barrier();
+		FEED_TEST_POINT("replacing");
 		pg_atomic_write_u64(&pair->v0, (uint64) open->last);
+		pg_write_barrier();
+		pair->relid = relid;
 		state = pg_atomic_read_u64(MY_STATE) + 1;
 	}
 	FEED_TEST_POINT("publishing");
@@ -196,11 +200,7 @@ enter(FeedOpen *open, void *arg)
 	in_memory++;
 }
 
-/*
- * Make room for a pair: the last one becomes a lock.  A reader that reads it
- * while the next one is written can take one for the other: then a bound is
- * lower than it need be.
- */
+/* Make room for a pair: the last one becomes a lock. */
 static void
 make_room(void)
 {
@@ -288,7 +288,8 @@ feed_in_flight_publish(FeedOpen *open)
 /*
  * Call with_pair for each pair that a backend of this database has published.  If
  * its transaction ends meanwhile, it no longer counts, and neither does the next
- * one: that draws later than the caller has read the sequence.
+ * one: that draws later than the caller has read the sequence.  Nor does a pair
+ * that is replaced: there is a lock for it already, and locks are read later.
  */
 static pg_noinline void
 for_each_pair(int number,
@@ -296,7 +297,7 @@ for_each_pair(int number,
 			  void *arg)
 {
 	FeedBackend *backend = &FEED_BACKENDS(feed_shared)[number];
-	FeedPair   *further = FEED_FURTHER(feed_shared)[number].pairs;
+	volatile FeedPair *further = FEED_FURTHER(feed_shared)[number].pairs;
 	uint32		ended = pg_atomic_read_u32(&backend->ended);
 	uint64		state;
 
@@ -304,21 +305,22 @@ for_each_pair(int number,
 	state = pg_atomic_read_u64(&feed_shared->states[number]);
 	if (FEED_STATE_ENTRY(state) != MY_ENTRY)
 		return;
+	pg_read_barrier();
 	for (int i = 0; i < FEED_STATE_PAIRS(state); i++)
 	{
-		Oid			relid;
+		Oid			relid = i == 0 ? FEED_STATE_RELID(state) : further[i - 1].relid;
 		int64		v0;
 
-		pg_read_barrier();
-		relid = i == 0 ? FEED_STATE_RELID(state) : further[i - 1].relid;
 		FEED_TEST_POINT("relid_read");
+		pg_read_barrier();
 		v0 = (int64) pg_atomic_read_u64(i == 0 ? &backend->first_v0 :
 										&further[i - 1].v0);
 		FEED_TEST_POINT("pair_read");
 		pg_read_barrier();
 		if (pg_atomic_read_u32(&backend->ended) != ended)
 			break;
-		with_pair(backend, relid, v0, arg);
+		if (i == 0 || further[i - 1].relid == relid)
+			with_pair(backend, relid, v0, arg);
 	}
 }
 
@@ -363,7 +365,9 @@ feed_in_flight_least(FeedOpen *open)
 
 		/*
 		 * Mostly this is all: there is no pair of this sequence, or none that is
-		 * lower.  This is also right of what is read while a transaction ends.
+		 * lower.  Without a barrier between the two: whoever has drawn what was
+		 * read of the sequence published before its page was locked, so neither
+		 * is older than that; if one is newer, that transaction has ended.
 		 */
 		if (state == alone)
 		{

@@ -31,8 +31,8 @@ running_for(const FeedPlace *place, int mark)
  * below its xmax and not running.  This holds for all snapshots, also for that
  * of a logical slot, which xmax does not order.
  *
- * The server lists transactions by process.  So most lists of later snapshots begin
- * with the same ones, and in others what is looked for mostly comes next.
+ * The server lists transactions by process.  So two snapshots mostly list the same
+ * ones in the same order, and what is looked for comes next.
  */
 static bool
 is_right_for(const FeedMark *mark, const TransactionId *running,

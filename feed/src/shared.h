@@ -131,8 +131,8 @@ typedef struct FeedShared
 	((FeedDatabase *) ((char *) (shared) + FEED_DATABASES_OFFSET) + (i))
 
 /*
- * After those, each mark has room for the transactions that were running.  A
- * snapshot does not have its own among them.
+ * After those, each mark has room for the transactions that were running: as many
+ * as the server can have, the one that computed the mark among them.
  */
 #define FEED_RUNNING_SIZE \
 	((Size) (MaxBackends + max_prepared_xacts) * sizeof(TransactionId))

@@ -60,6 +60,7 @@ compute(FeedOpen *open, FeedMark *mark)
 	mark->xcnt = now.xcnt;
 
 	/* There is room, as the server does not list this one. */
+	Assert(mark->xcnt < (uint32) GetMaxSnapshotXidCount());
 	if (TransactionIdIsValid(own) && TransactionIdPrecedes(own, now.xmax))
 		now.xip[mark->xcnt++] = own;
 	return now.xip;

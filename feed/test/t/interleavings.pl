@@ -116,23 +116,45 @@ foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 	check_all('reader at pair_read');
 }
 
-# A reader is about to read a number, the first or second of a transaction, which ends; and in the
-# same place the backend's next one publishes the lower number of another sequence.
+# A reader is about to read the number of a transaction's pair, and another sequence's, which is
+# lower, is put in its place: by the backend's next transaction, or because the pair becomes a lock.
 {
 	my $writer = RawSession->start($node);
 	my $last = $node->safe_psql('postgres', 'SELECT last_value FROM t_id_seq');
-	$dba->query_safe(table($_)) foreach 'lower', 'first';
-	foreach my $before ('', "INSERT INTO first (way) VALUES ('x')")
+	my @beside = map { "beside_$_" } 1 .. 6;
+	$dba->query_safe(table($_)) foreach 'lower', @beside;
+	my $lower = "INSERT INTO lower (way) VALUES ('x')";
+	my $read_until = sub {
+		my ($number) = @_;
+		hold_at($held, 'relid_read', sub { $held->send("SELECT fast_feed.watermark('t')") });
+		foreach (2 .. $number)
+		{
+			hold_at($held, 'pair_read', sub { let_go('relid_read') });
+			hold_at($held, 'relid_read', sub { let_go('pair_read') });
+		}
+	};
+	foreach my $case ([ 1, '', "COMMIT; BEGIN; $lower" ],
+		[ 2, 'INSERT INTO beside_1 DEFAULT VALUES', "COMMIT; BEGIN; INSERT INTO beside_1 DEFAULT VALUES; $lower" ],
+		[ 7, join('; ', map { "INSERT INTO $_ DEFAULT VALUES" } @beside), $lower ])
 	{
-		my $read = sub { $held->send("SELECT fast_feed.watermark('t')") };
+		my ($number, $before, $then) = @$case;
 		$writer->query_safe("BEGIN; $before; $insert");
-		hold_at($held, 'pair_read', $read) if $before;
-		hold_at($held, 'relid_read', $before ? sub { let_go('pair_read') } : $read);
-		$writer->query_safe("COMMIT; BEGIN; $before; INSERT INTO lower (way) VALUES ('x')");
+		$read_until->($number);
+		$writer->query_safe($then);
 		let_go('relid_read');
-		cmp_ok($held->receive, '>', $last++, 'a number does not count for the sequence of another one');
+		cmp_ok($held->receive, '>', $last++, "pair $number: a number does not count for the sequence of another one");
 		$writer->query_safe('COMMIT');
 	}
+
+	# The other way round, with half of the pair in its place.
+	$writer->query_safe(join '; ', 'BEGIN', (map { "INSERT INTO $_ DEFAULT VALUES" } @beside), $lower);
+	$read_until->(6);
+	hold_at($writer, 'replacing', sub { $writer->send($insert) });
+	let_go('relid_read');
+	cmp_ok($held->receive, '>', $last, 'a pair that is being replaced does not count for the next one');
+	let_go('replacing');
+	$writer->receive;
+	$writer->query_safe('COMMIT');
 	$writer->quit;
 	check_all('reader at relid_read');
 }
