@@ -160,7 +160,7 @@ feed_sequence_last(FeedLocation *location, Oid relid)
 
 /*
  * Write the page of an open sequence to the WAL, and set open->lsn to where that
- * ends.  nextval() logs only once in 32 numbers, counted on the page; ALTER
+ * ends.  nextval() logs only once in 33 numbers, counted on the page; ALTER
  * SEQUENCE ... START WITH, SET LOGGED and CREATE DATABASE ... TEMPLATE copy that
  * count into files that were not logged so, and after a crash the sequence would
  * give those numbers again.
