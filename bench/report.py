@@ -140,7 +140,8 @@ SECTIONS = {
         'fast_feed: the watermark',
         "A transaction that calls `fast_feed.watermark()`, in a PL/pgSQL loop, less one that calls"
         ' `pg_relation_filenode()`; beside other sessions, whose transaction has used the sequence'
-        ' and is open, so that snapshots list it, has ended, or is prepared.', 'us beside transactions', metric='us'),
+        ' and is open, so that snapshots list it, has ended, or is prepared.',
+        'us beside transactions', metric='us'),
     'feed waiters': Section(
         'fast_feed: beside waiters',
         'Single rows by four clients, `synchronous_commit = off`, beside sessions that wait in a'

@@ -61,6 +61,8 @@ clear_published(void)
 	FEED_TEST_POINT("clearing");
 	pg_memory_barrier();
 	pg_atomic_write_u64(MY_STATE, 0);
+
+	/* Who sees the new count, and then the state, sees this or a later one. */
 	pg_write_barrier();
 	pg_atomic_write_u32(&MY_BACKEND->ended,
 						pg_atomic_read_u32(&MY_BACKEND->ended) + 1);
@@ -297,7 +299,7 @@ for_each_pair(int number,
 			  void *arg)
 {
 	FeedBackend *backend = &FEED_BACKENDS(feed_shared)[number];
-	volatile FeedPair *further = FEED_FURTHER(feed_shared)[number].pairs;
+	FeedPair   *further = FEED_FURTHER(feed_shared)[number].pairs;
 	uint32		ended = pg_atomic_read_u32(&backend->ended);
 	uint64		state;
 

@@ -53,7 +53,7 @@ typedef struct FeedPair
 typedef struct FeedBackend
 {
 	pg_atomic_uint64 first_v0;
-	pg_atomic_uint32 ended;		/* a count of transactions, see in_flight.c */
+	pg_atomic_uint32 ended;		/* its transactions that had published: a count */
 	int			pid;			/* 0: is free */
 } FeedBackend;
 

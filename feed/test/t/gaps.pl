@@ -51,7 +51,7 @@ my @ways = (
 	{ way => 'a row', sql => $row, points => [ qw(joining joined before_publishing publishing published guarding), @ends ] },
 	{ way => 'next()', sql => "SELECT fast_feed.next('t_id_seq')", points => [qw(published drawn clearing)] },
 	{ way => 'stamp()', sql => "INSERT INTO stamped VALUES ('x')", points => [qw(published drawn)] },
-	{ way => 'an eighth sequence', before => [$many], sql => $row, points => [qw(locking locked lock_counted made_room publishing published guarding)] },
+	{ way => 'an eighth sequence', before => [$many], sql => $row, points => [qw(locking locked lock_counted made_room replacing publishing published guarding)] },
 	{ way => 'commit', before => [$begun], sql => 'COMMIT', points => \@ends },
 	{ way => 'rollback', before => [$begun], sql => 'ROLLBACK', points => [qw(clearing cleared)] },
 	{ way => 'prepare', before => [$begun], sql => $prepare, points => [ qw(preparing locking locked lock_counted), @ends ] },
@@ -303,7 +303,7 @@ sub crash
 	hold($x, $way, $point);
 
 	# While it is published, nobody draws.
-	$r->query_safe($row) unless $point eq 'publishing';
+	$r->query_safe($row) unless $point eq 'publishing' || $point eq 'replacing';
 	read_on();
 	kill 'KILL', $x->{pid};
 	wait_until("$name: it is gone", sub { !kill 0, $x->{pid} });
