@@ -51,18 +51,13 @@ sub recipe
 
 my $worker = recipe(qr/FUNCTION outbox_next/, '.*?(?=^BEGIN;)');
 my $by_key = recipe(qr/'index 2'/, '^SELECT .*?(?=;)');
-my $take = recipe(qr/CREATE TABLE job/, '^DELETE .*?;');
 my $withdraw = recipe(qr/CREATE TABLE account/, '^UPDATE .*(?=^COMMIT)');
 my $by_xid = recipe(qr/CREATE TABLE letter/, '^SELECT .*?;');
 $node->safe_psql('postgres', join "\n", $worker, recipe(qr/PROCEDURE outbox_follow/),
 	recipe(qr/CREATE VIEW outbox_feed/),
-	(map { recipe(qr/CREATE TABLE $_/, '^CREATE .*?;') } 'job', 'account', 'letter'), q{
+	(map { recipe(qr/CREATE TABLE $_/, '^CREATE .*?;') } 'account', 'letter'), q{
 INSERT INTO account VALUES ('a', 1000000);
 INSERT INTO consumers SELECT unnest('{shared,limit,index 0,index 1,index 2,index 3}'::text[]);
-CREATE TABLE jobs (id bigint);
-CREATE FUNCTION keep_job() RETURNS trigger LANGUAGE plpgsql AS
-	'BEGIN INSERT INTO jobs VALUES (NEW.id); RETURN NULL; END';
-CREATE TRIGGER keep AFTER INSERT ON job FOR EACH ROW EXECUTE FUNCTION keep_job();
 CREATE TABLE delivered (n bigserial, id bigint);
 CREATE TABLE fails ();
 CREATE FUNCTION by_definer() RETURNS void SECURITY DEFINER SET search_path = pg_catalog LANGUAGE sql AS
@@ -94,16 +89,6 @@ is(run_in($dba, 'SELECT count(*) FROM delivered'), 0, '... and nothing is delive
 run_in($dba, 'DELETE FROM fails');
 $procedure->send($follow);
 
-# Whatever the plan is, a worker takes ten jobs.
-run_in($dba, 'INSERT INTO job SELECT FROM generate_series(1, 400); ANALYZE job');
-foreach my $off ('indexscan, bitmapscan', 'seqscan', 'nestloop', 'hashjoin, mergejoin, material, hashagg, sort')
-{
-	run_in($dba, 'BEGIN');
-	run_in($dba, "SET LOCAL enable_$_ = off") foreach split /, /, $off;
-	is(scalar(split /\n/, run_in($dba, $take)), 10, "ten jobs without $off");
-	run_in($dba, 'ROLLBACK');
-}
-
 # With its number drawn before the lock, the later change has the smaller number.
 my ($early, $other) = map { connect_to($node, $_) } 'early', 'other';
 my $insert = q{INSERT INTO outbox (tenant, body) SELECT 'a', to_jsonb(balance) FROM account RETURNING id};
@@ -125,8 +110,7 @@ my @statements = (
 	q{INSERT INTO outbox (tenant) VALUES ('t' || trunc(40 * random()))},
 	q{INSERT INTO outbox (tenant, body) SELECT 't' || n % 7, '{}' FROM generate_series(1, 20) AS n},
 	in_savepoints(q{INSERT INTO outbox (tenant) VALUES ('savepoint')}), 'SELECT as_app()',
-	q{INSERT INTO letter (body) SELECT 'x' FROM generate_series(1, 5)},
-	'INSERT INTO job SELECT FROM generate_series(1, 5)');
+	q{INSERT INTO letter (body) SELECT 'x' FROM generate_series(1, 5)});
 $load->writer("writer $_", $node, sub { write_transaction($_[0], "$$ $_[1]", @statements) }) foreach 1 .. 5;
 $load->writer("account $_", $node, sub {
 	run_in($_[0], "BEGIN; COMMENT ON TABLE fails IS ''; $withdraw");
@@ -203,10 +187,8 @@ $load->reader('xid8', $node, sub {
 	return run_in($session, "SELECT lpad(xid::text, 19, '0') || '-' || lpad(id::text, 19, '0') FROM ($read) AS l");
 }, from => '0-0');
 
-$load->reader("jobs $_", $node, sub { padded(run_in($_[0], $take)) }, from => 0) foreach 1 .. 3;
-
 # Until there are rows enough, and everybody has read them in many passes.
-$load->wait_for_passes($_, 10) foreach 'shared 1', 'shared 2', sort(keys %tools), 'xid8', 'jobs 1';
+$load->wait_for_passes($_, 10) foreach 'shared 1', 'shared 2', sort(keys %tools), 'xid8';
 wait_until('rows', sub { run_in($dba, 'SELECT count(*) FROM outbox') > 5000 });
 $load->end_writers;
 finish_prepared($dba) while run_in($dba, 'SELECT count(*) FROM pg_prepared_xacts') > 0;
@@ -235,9 +217,6 @@ sub check_shared
 check_shared('two of one name', $committed, 'shared 1', 'shared 2');
 check_shared('by key', $node->safe_psql('postgres', q{SELECT lpad(id::text, 19, '0') || ' ' || tenant FROM outbox}),
 	map { "index $_" } 0 .. 3);
-check_shared('a queue', padded($node->safe_psql('postgres', 'TABLE jobs')), map { "jobs $_" } 1 .. 3);
-my @batches = map { split /\n\n/, $load->seen("jobs $_") } 1 .. 3;
-is(scalar(grep { split(/\n/) > 10 } @batches), 0, 'a queue: ten at a time');
 
 foreach my $number (0 .. 3)
 {

@@ -18,7 +18,7 @@ my ($create, $update) = map { /(CREATE TABLE stored_watermark.*?)(UPDATE.*?;)/s 
 my ($read) = map { /(SELECT \*\s+FROM outbox.*?stored_watermark.*?;)/s } @recipe;
 my ($not_ready) = grep { /srsubstate/ } @recipe;
 my ($add, $refresh, $attach) = slurp_file('doc/servers.md') =~
-  /^1\. .*?`(CREATE TABLE.*?)`\n.*?`(ALTER SUBSCRIPTION.*?)`\n.*?`(ALTER TABLE.*? )\.\.\.`\n/ms or die;
+  /^1\. .*?`(CREATE TABLE.*?)`\n.*?`(ALTER SUBSCRIPTION.*?)`\n.*?`(ALTER\s+TABLE.*? )\.\.\.`\n/ms or die;
 $read =~ s/SELECT \*/SELECT id/ && $read =~ s/id > 0/id > \$1/ or die;
 
 # The second one publishes by the root alone.

@@ -33,15 +33,14 @@ SELECT proname,
        CASE provolatile WHEN 'i' THEN '`IMMUTABLE`' WHEN 's' THEN '`STABLE`' ELSE '`VOLATILE`' END
          || CASE WHEN proisstrict THEN ', `STRICT`' ELSE '' END
          || CASE proparallel WHEN 'r' THEN ', `RESTRICTED`' ELSE ', `SAFE`' END
-         || CASE WHEN has_function_privilege('public', p.oid, 'EXECUTE')
-                 THEN ', everybody' ELSE ', superusers by default' END,
+         || CASE WHEN has_function_privilege('public', p.oid, 'EXECUTE') THEN '' ELSE ', not everybody' END,
        (SELECT string_agg(name, ' ') FROM unnest(proargnames, proargmodes) AS argument (name, mode)
          WHERE mode = 'o')
   FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.deptype = 'e'
   JOIN pg_extension AS e ON e.oid = d.refobjid AND extname = 'fast_uuid'
  WHERE NOT 'internal'::regtype = ANY (proargtypes)});
 my @functions = table('function | meaning | example');
-my @properties = table('functions | volatility | parallel safety | executed by');
+my @properties = table('functions | volatility | parallel safety');
 is(@functions, @catalog, 'as many functions as there are');
 foreach my $function (@catalog)
 {
