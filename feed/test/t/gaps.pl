@@ -95,7 +95,10 @@ my @actions = (
 my $no_mark = qr/^55000 no watermark of sequence/;
 my $stopped = qr/^(?:57014|57P01|closed)/;
 
-my ($r, $name, @wrong);
+# The reader, and who waits
+my ($r, $w);
+
+my ($name, @wrong);
 my $combinations = 0;
 my ($position, %seen, @read, $greatest);
 
@@ -255,7 +258,7 @@ sub combine
 	my ($way, $point, $action) = @_;
 	$name = "$way->{way} at $point, $action->{does}";
 	note($name);
-	my ($x, $y, $w) = map { session($_) } 'X', 'Y', 'W';
+	my ($x, $y) = map { session($_) } 'X', 'Y';
 	run($x, @{ $way->{before} // [] });
 	run($y, @{ $action->{before} // [] });
 	read_on() unless $way->{is_first};
@@ -280,7 +283,8 @@ sub combine
 	begin_anew() if $action->{truncates};
 	check($w, "@{ $way->{before} // [] } $way->{sql} @{ $action->{before} // [] } $action->{sql}" =~ /PREPARE/);
 	$r->query_safe($row);
-	foreach my $session (grep { $_->{sql} =~ /^SELECT fast_feed.wait/ } $x, $y, $w)
+	finish($w) if $w->{sql};
+	foreach my $session (grep { $_->{sql} =~ /^SELECT fast_feed.wait/ } $x, $y)
 	{
 		finish($session, $stopped);
 		end($session);
@@ -310,7 +314,7 @@ sub crash
 	wait_until("$name: all are gone", sub { $r->query('SELECT 1') ne '1' });
 	wait_until_up($node);
 	let_go($point);
-	$r = RawSession->start($node);
+	($r, $w) = (RawSession->start($node), session('W'));
 	$r->query_safe($row);
 	@read = ();
 	$greatest = 0;
@@ -319,7 +323,7 @@ sub crash
 	return;
 }
 
-$r = RawSession->start($node);
+($r, $w) = (RawSession->start($node), session('W'));
 begin_anew();
 foreach my $way (@ways)
 {
