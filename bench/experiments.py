@@ -55,7 +55,7 @@ def inserts(bench):
                     SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), %s),
                            pg_relation_size('filled_pkey'), avg_leaf_density
                       FROM pgstatindex('filled_pkey')""", [before]).fetchone()
-                rate = bench.server.pgbench('INSERT INTO filled (n) VALUES (1);', 2, bench.seconds)
+                rate = bench.server.single_rows('filled', 2, bench.seconds)
                 connection.execute('DROP TABLE filled')
                 for metric, value in (('ms', ms), ('WAL bytes', wal), ('index bytes', size),
                                       ('leaf density, %', density), ('rows per second', rate)):

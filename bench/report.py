@@ -83,8 +83,8 @@ SECTIONS = {
         'A million rows',
         '`INSERT INTO t (n) SELECT generate_series(1, 1000000)` into an empty table'
         ' `(id PRIMARY KEY DEFAULT ..., n integer)`, after a checkpoint. Then single rows: one'
-        ' per transaction, by two clients of pgbench, `synchronous_commit = off`; with it on,'
-        ' the disk is measured.', 'key', [
+        ' per transaction, by two clients of pgbench in pipelines of 20, `synchronous_commit ='
+        ' off`; with it on, the disk is measured.', 'key', [
             Column('ms (quartiles)', 'ms', quartiles=True),
             Column('times `bigint`', 'ms', base=IDENTITY.name),
             Column('WAL, MB', 'WAL bytes', unit=1e6),

@@ -10,14 +10,6 @@ from server import Server, time_ms, turned
 
 ROWS = 300000
 
-# Each row in a transaction of its own, sent without waiting for the one before: with less to do
-# than a message to another processor takes, it is chance where the scheduler puts client and
-# server, and that doubles the time.
-PIPELINED = 20
-SINGLE_ROWS = ('\\startpipeline\n'
-               + 'INSERT INTO written (n) VALUES (1);\n\\syncpipeline\n' * PIPELINED
-               + '\\endpipeline\n')
-
 # How a table gets its numbers.  "follow()" alone is no way that a user has: it is what the guard
 # is compared with.
 WAYS = {
@@ -64,8 +56,8 @@ def feed_writes(bench):
                 measured[way] = {'rows by a statement': by_insert, 'rows by COPY': by_copy}
                 for clients in (2, 8):
                     connection.execute('TRUNCATE written')
-                    rate = bench.server.pgbench(SINGLE_ROWS, clients, bench.seconds)
-                    measured[way][f'single rows, {clients} clients'] = 1e6 / rate / PIPELINED
+                    rate = bench.server.single_rows('written', clients, bench.seconds)
+                    measured[way][f'single rows, {clients} clients'] = 1e6 / rate
             for way in WAYS:
                 for what, value in measured[way].items():
                     bench.record('feed writes', way, what, n, 'time', value)
