@@ -27,7 +27,6 @@ if (!$offered)
 
 my @recipe = examples('doc/partitions.md');
 my ($set_up, $daily) = map { $_->{sql} } grep { $_->{extension} eq 'pg_partman' } @recipe;
-my ($search) = map { $_->{sql} } grep { $_->{sql} =~ /previous_ends/ } @recipe;
 
 sub query
 {
@@ -38,7 +37,6 @@ sub query
 # More than a year ahead, also without rows.
 my $far_ahead = 'UPDATE partman.part_config SET premake = 14, infinite_time_partitions = true';
 query("CREATE EXTENSION fast_uuid; $set_up; $far_ahead; $daily");
-is(query($search =~ s/'event'/'page_view'/r), '', 'there is no gap between them');
 query(q{
 INSERT INTO page_view (path) SELECT 'now' FROM generate_series(1, 100);
 INSERT INTO page_view SELECT uuidv7_fast_at(t), 'given'
