@@ -9,8 +9,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $page = slurp_file('doc/install.md');
-my ($search) = $page =~ /^```sql\n([^`]*pg_db_role_setting.*?)^```$/ms;
 my ($drop)   = $page =~ /^```sql\n([^`]*DROP EXTENSION.*?)^```$/ms;
+my ($search) = $page =~ /^```sql\n([^`]*prosrc.*?)^```$/ms;
+my ($checklist) = slurp_file('doc/security.md') =~ /^(SELECT name, setting, sourcefile.*?)^```$/ms;
+$search .= $checklist;
 
 # A database that uses it in many ways
 my $node = PostgreSQL::Test::Cluster->new('in_use');
@@ -23,6 +25,7 @@ $node->safe_psql('postgres', q{
 CREATE EXTENSION fast_uuid;
 CREATE ROLE app;
 ALTER ROLE app SET fast_uuid.source = 'urandom';
+ALTER ROLE app SET session_preload_libraries = 'fast_uuid';
 GRANT SET ON PARAMETER fast_uuid.allowed_sources TO app;
 ALTER DATABASE postgres SET fast_uuid.vdso = 'off';
 CREATE TABLE "Item" ("Id" uuid PRIMARY KEY DEFAULT uuidv7_fast());
@@ -61,12 +64,13 @@ SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) = 'uuidv7()'})
 
 my $found = $node->safe_psql('postgres', $search);
 like($found, $_, "the search has found $_") foreach
-  qr/^in_text\(\)$/m, qr/^with_setting\(\)$/m,
-  qr/^\|app\|\{fast_uuid\.source=urandom\}$/m,
-  qr/^postgres\|-\|\{"?fast_uuid\.vdso=off"?\}$/m,
+  qr/^in_text\(\)$/m, qr/^with_setting\(\)\|/m,
+  qr/^\|app\|fast_uuid\.source=urandom\|/m,
+  qr/^\|app\|session_preload_libraries=fast_uuid\|/m,
+  qr/^postgres\|-\|fast_uuid\.vdso=off\|/m,
   qr/^fast_uuid\.allowed_sources\|.*app=s/m,
-  qr{postgresql\.conf\|\d+\|fast_uuid\.buffer_size\|1kB$}m,
-  qr{postgresql\.conf\|\d+\|session_preload_libraries\|fast_uuid$}m;
+  qr{^fast_uuid\.buffer_size\|1kB\|.*postgresql\.conf\|}m,
+  qr{^session_preload_libraries\|fast_uuid\|.*postgresql\.conf\|}m;
 $node->stop;
 
 # Its files, of a copy, because other tests copy the checkout
