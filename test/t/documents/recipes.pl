@@ -1,6 +1,5 @@
 # What recipes promise besides that they run: partitions without a gap in any time zone,
-# text forms that sort and can be read back, masks that hide what they are said to hide,
-# and what SERIALIZABLE does to keys that grow at the right-hand end.
+# text forms that sort and can be read back, and masks that hide what they are said to hide.
 
 use strict;
 use warnings;
@@ -119,37 +118,6 @@ SELECT bool_and(unmask(mask(id)) = id), count(DISTINCT left(mask(id)::text, 13))
 	  $node->psql('public_ids', 'SET ROLE app; SELECT unmask(id) FROM customer');
 	like($err, qr/permission denied for function/, 'not for those without a privilege');
 }
-
-# Under SERIALIZABLE what a transaction reads is remembered by pages of the index.
-new_database('serializable', 'ALTER DATABASE serializable SET enable_seqscan = off', q{
-CREATE TABLE item (id uuid PRIMARY KEY DEFAULT uuidv7_fast(), tenant int);
-CREATE TABLE by_tenant (id uuid DEFAULT uuidv7_fast(), tenant int, PRIMARY KEY (tenant, id));
-CREATE TABLE child (at_once uuid REFERENCES item, late uuid REFERENCES item INITIALLY DEFERRED);
-INSERT INTO item (tenant) SELECT n % 3 FROM generate_series(1, 20000) AS n;
-INSERT INTO by_tenant (tenant) SELECT tenant FROM item;
-ANALYZE});
-
-# Three transactions insert a row, and do something with it, before any has committed.
-sub check_failures
-{
-	my ($table, $then, $expected, $name) = @_;
-	my $rows = query('serializable', "SELECT count(*) FROM $table");
-	my @sessions = map { $node->background_psql('serializable', on_error_stop => 0) } 0 .. 2;
-	$sessions[$_]->query("BEGIN ISOLATION LEVEL SERIALIZABLE;
-INSERT INTO $table (tenant) VALUES ($_) RETURNING id, tenant \\gset\n$then") foreach 0 .. 2;
-	$_->query('COMMIT') foreach reverse @sessions;
-	$_->quit foreach @sessions;
-	is(query('serializable', "SELECT $rows + 3 - count(*) FROM $table"), $expected,
-		"SERIALIZABLE: $name: $expected of 3 fail");
-	return;
-}
-
-check_failures('item', '', 0, 'insertions alone');
-check_failures('item', q{SELECT FROM item WHERE id = :'id'}, 1, 'each reads its row');
-check_failures('item', q{INSERT INTO child (at_once) VALUES (:'id')}, 1, 'a foreign key');
-check_failures('item', q{INSERT INTO child (late) VALUES (:'id')}, 0, 'a deferred one');
-check_failures('by_tenant', q{SELECT FROM by_tenant WHERE tenant = :tenant AND id = :'id'}, 0,
-	'a key that begins with the tenant');
 
 $node->stop;
 done_testing();
