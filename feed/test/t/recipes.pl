@@ -19,11 +19,15 @@ $node->safe_psql('postgres', 'CREATE ROLE app');
 
 # These pages go on with the README's table.
 my $outbox = table('outbox', 'id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text');
-my %before = ('doc/guide.md' => $outbox, 'doc/servers.md' => $outbox);
+my $monitoring = 'examples/monitoring/README.md';
+my %before = ('doc/guide.md' => $outbox, 'doc/servers.md' => $outbox, $monitoring => $outbox . q{
+CREATE TABLE consumers (name text PRIMARY KEY, position bigint NOT NULL);
+INSERT INTO consumers VALUES ('mail', 3);
+INSERT INTO outbox (body) SELECT n FROM generate_series(1, 10) AS n});
 
 # A word after ```sql is a version, or an extension or a store, which can be missing here.
 my $available = $node->safe_psql('postgres', q{SELECT name FROM pg_available_extensions WHERE name <> 'citus'});
-foreach my $page ('README.md', glob 'doc/*.md')
+foreach my $page ('README.md', glob('doc/*.md'), $monitoring)
 {
 	my $sql = join '', map { $_->{sql} } grep {
 		$node->pg_version >= $_->{version} && ($_->{extension} eq '' || $available =~ /^$_->{extension}$/m)
@@ -36,6 +40,27 @@ foreach my $page ('README.md', glob 'doc/*.md')
 	# In one session, as a reader would type them.
 	my ($code, $out, $err) = $node->psql($database, $sql, on_error_stop => 1);
 	is($code, 0, "examples of $page") or diag($err);
+}
+
+# What monitors: a consumer at 3 of 10 rows, and a writer that holds back its readers, at 11.
+{
+	my $database = lc($monitoring =~ s/\W/_/gr);
+	my $writer = connect_to($node, 'writer', $database);
+	run_in($writer, q{BEGIN; INSERT INTO outbox (body) VALUES ('late')});
+	my (undef, $followed, $behind, $holders, $waiters, $left) = map { $_->{sql} } examples($monitoring);
+	$holders =~ s/interval '1 min'/interval '0'/ or die $holders;
+	my $seen = sub { $node->safe_psql($database, 'SET ROLE monitor; ' . $_[0]) };
+	is($seen->($followed), 'outbox|id|f|t', 'monitoring: what is followed');
+	is($seen->($behind), 'mail|8|7', '... how far a consumer is behind');
+	like($seen->($holders), qr/^outbox_id_seq\|10\|$writer->{pid}\|.*INSERT INTO outbox/, '... who holds it back');
+	is($seen->($left), 100, '... how many numbers are left');
+	run_in($writer, 'COMMIT');
+	$writer->send(q{SELECT fast_feed.wait(fast_feed.wait(0), '1 min')});
+	wait_for($node, "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $writer->{pid}");
+	like($seen->($waiters), qr/^$writer->{pid}\|writer\|/, '... who waits');
+	cancel($node, 'monitoring', $writer, $writer->{pid});
+	$node->safe_psql($database, 'ALTER TABLE outbox DISABLE TRIGGER zzz_fast_feed_guard');
+	is($seen->($followed), 'outbox|id|f|f', '... and a trigger that is disabled');
 }
 
 # The one example that has this, and its part.
