@@ -41,6 +41,13 @@ is(query('others', q{
 SELECT bool_and(uuidv7_fast_timestamp(id) BETWEEN date_trunc('milliseconds', now()) AND ended)
   FROM (SELECT uuidv7_ms() AS id, clock_timestamp() AS ended FROM generate_series(1, 99)) AS made}),
 	't', 'the function in SQL: version 7, with the time');
+is(query('others', q{
+SELECT bool_and(uuidv7_ms_timestamp(id) = date_trunc('milliseconds', t)
+                AND uuidv7_ms_timestamp(id) = uuidv7_fast_timestamp(id)
+                AND uuidv7_ms_min(t) = uuidv7_fast_min(t) AND id BETWEEN uuidv7_ms_min(t) AND uuidv7_fast_max(t))
+  FROM (SELECT t, uuidv7_ms(t) AS id
+          FROM generate_series(timestamptz '1970-01-01', '2200-01-01', '99 days 1.234567 s') AS t) AS made}),
+	't', '... with a given time, which the other functions know');
 
 my @shown = slurp_file('doc/guide.md') =~ /^ ([-0-9a-f]{36} \| (?:Ada|Grace))$/mg;
 is(query('others', join '', find_examples('guide', qr/fast_uuid\.seed/)),
