@@ -20,8 +20,8 @@ my @tables = sort keys %columns;
 
 # The page's statements: the tables and triggers, and what reads.
 my @recipe = grep { /\bproduct/ } map { $_->{sql} } examples('doc/recipes.md');
-my ($read) = map { /AS\n(.*?);/s } @recipe;
-my ($setup) = map { /(.*?)(?=^PREPARE)/ms } @recipe;
+my ($setup, $read) = map { /(.*?)^(SELECT change.*?);/ms } @recipe;
+$read =~ s/change > 0/change > \$1/ or die;
 
 # The same for a table whose rows move between partitions.
 my $moving = $setup =~ s/product/moving/gr;
