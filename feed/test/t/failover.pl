@@ -1,4 +1,4 @@
-# Commits that are lost, by a fail-over to a standby that was behind, or a restore to an earlier
+# Commits that are lost, by a failover to a standby that was behind, or a restore to an earlier
 # time.  A position in the database is right afterwards.  One that a consumer keeps elsewhere can
 # be above numbers that are given again: the check of the guide tells, and skip() puts new numbers
 # above it.  Copies of a database, and a logical replica that takes over, go on by their own.
@@ -104,7 +104,7 @@ $standby->append_conf('postgresql.conf', "primary_conninfo = ''");
 $standby->start;
 $standby->promote;
 my %at_fail_over = %elsewhere;
-check_lost('a fail-over', $standby);
+check_lost('a failover', $standby);
 
 # The same by a restore to a point in time.
 %elsewhere = %at_fail_over;
