@@ -18,7 +18,7 @@ sub seed_random
 {
 	my $seed = $ENV{TEST_SEED} // int rand 2**32;
 	srand($seed);
-	diag("TEST_SEED=$seed");
+	diag("TEST_SEED=$seed (repeats what this test chooses at random)");
 	return $seed;
 }
 
