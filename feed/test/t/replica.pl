@@ -18,7 +18,7 @@ my ($create, $update) = map { /(CREATE TABLE stored_watermark.*?)(UPDATE.*?;)/s 
 my ($read) = map { /(SELECT \*\s+FROM outbox.*?stored_watermark.*?;)/s } @recipe;
 my ($not_ready) = grep { /srsubstate/ } @recipe;
 my ($add, $refresh, $attach) = slurp_file('doc/servers.md') =~
-  /^1\. .*?`(CREATE TABLE.*?)`\n.*?`(ALTER SUBSCRIPTION.*?)`\n.*?`(ALTER\s+TABLE.*? )\.\.\.`\n/ms or die;
+  /^1\. .*?`(CREATE TABLE.*?)`\n.*?`(ALTER SUBSCRIPTION.*?)`\n.*?`(LOCK\s+TABLE.*? )\.\.\.`\n/ms or die;
 $read =~ s/SELECT \*/SELECT id/ && $read =~ s/id > 0/id > \$1/ or die;
 
 # The second one publishes by the root alone.
@@ -115,7 +115,7 @@ $publisher->safe_psql('postgres', $add);
 $replica->safe_psql('postgres', sprintf $partition, 2);
 $replica->safe_psql('postgres', $refresh);
 wait_until_ready();
-$publisher->safe_psql('postgres', "$attach FOR VALUES IN (2)");
+$publisher->safe_psql('postgres', "BEGIN; $attach FOR VALUES IN (2); COMMIT");
 my @ids = insert_into($publisher, 2, 0, 2);
 store($publisher);
 is(rows_of($publisher), "@ids", 'published before it is attached: no row is missed');
