@@ -59,8 +59,11 @@ foreach my $page ('README.md', glob('doc/*.md'), $monitoring)
 	wait_for($node, "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $writer->{pid}");
 	like($seen->($waiters), qr/^$writer->{pid}\|writer\|/, '... who waits');
 	cancel($node, 'monitoring', $writer, $writer->{pid});
-	$node->safe_psql($database, 'ALTER TABLE outbox DISABLE TRIGGER zzz_fast_feed_guard');
-	is($seen->($followed), 'outbox|id|f|f', '... and a trigger that is disabled');
+	foreach my $change (qw(DISABLE ENABLE))
+	{
+		$node->safe_psql($database, "ALTER TABLE outbox $change TRIGGER ALL");
+		is($seen->($followed), 'outbox|id|f|f', "... and what $change TRIGGER ALL does");
+	}
 }
 
 # The one example that has this, and its part.
