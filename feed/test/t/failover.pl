@@ -1,6 +1,6 @@
 # Commits that are lost, by a failover to a standby that was behind, or a restore to an earlier
 # time.  A position in the database is right afterwards.  One that a consumer keeps elsewhere can
-# be above numbers that are given again: the check of the guide tells, and skip() puts new numbers
+# be above numbers that are given again: the check of servers.md tells, and skip() puts new numbers
 # above it.  Copies of a database, and a logical replica that takes over, go on by their own.
 
 use strict;

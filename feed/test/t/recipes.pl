@@ -25,6 +25,9 @@ CREATE TABLE consumers (name text PRIMARY KEY, position bigint NOT NULL);
 INSERT INTO consumers VALUES ('mail', 3);
 INSERT INTO outbox (body) SELECT n FROM generate_series(1, 10) AS n});
 
+# Each page has a database.
+sub database_of { return lc($_[0] =~ s/\W/_/gr) }
+
 # A word after ```sql is a version, or an extension or a store, which can be missing here.
 my $available = $node->safe_psql('postgres', q{SELECT name FROM pg_available_extensions WHERE name <> 'citus'});
 foreach my $page ('README.md', glob('doc/*.md'), $monitoring)
@@ -32,7 +35,7 @@ foreach my $page ('README.md', glob('doc/*.md'), $monitoring)
 	my $sql = join '', map { $_->{sql} } grep {
 		$node->pg_version >= $_->{version} && ($_->{extension} eq '' || $available =~ /^$_->{extension}$/m)
 	} examples($page) or next;
-	my $database = lc($page =~ s/\W/_/gr);
+	my $database = database_of($page);
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	$node->safe_psql($database, 'CREATE EXTENSION fast_feed') unless $sql =~ /CREATE EXTENSION fast_feed/;
 	$node->safe_psql($database, $before{$page}) if $before{$page};
@@ -44,7 +47,7 @@ foreach my $page ('README.md', glob('doc/*.md'), $monitoring)
 
 # What monitors: a consumer at 3 of 10 rows, and a writer that holds back its readers, at 11.
 {
-	my $database = lc($monitoring =~ s/\W/_/gr);
+	my $database = database_of($monitoring);
 	my $writer = connect_to($node, 'writer', $database);
 	run_in($writer, q{BEGIN; INSERT INTO outbox (body) VALUES ('late')});
 	my (undef, $followed, $behind, $holders, $waiters, $left) = map { $_->{sql} } examples($monitoring);
