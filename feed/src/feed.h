@@ -61,7 +61,6 @@ typedef struct FeedOpen
 	int64		last;			/* the last number given; 0 or more */
 	XLogRecPtr	lsn;			/* of its page */
 	bool		is_logged;		/* was the page written to the WAL by us? */
-	LOCKMODE	lock;			/* which closing it releases */
 } FeedOpen;
 
 /* Where the page of a sequence was the last time. */
@@ -73,7 +72,6 @@ typedef struct FeedLocation
 
 extern void feed_sequence_open_again(FeedOpen *open, Oid relid);
 extern void feed_sequence_open(FeedOpen *open, Oid relid);
-extern void feed_sequence_open_to_draw(FeedOpen *open, Oid relid);
 extern void feed_sequence_read(FeedOpen *open,
 							   void (*with_page) (FeedOpen *, void *),
 							   void *arg);

@@ -54,44 +54,31 @@ feed_sequence_open_again(FeedOpen *open, Oid relid)
 	open->sequence.relid = relid;
 	open->sequence.file = FEED_FILE(open->relation);
 	open->is_logged = false;
-	open->lock = NoLock;
 }
 
 /*
  * Open a sequence, without reading it.  Raises an error unless its numbers
  * ascend in the order of calls, and survive a crash; that can be altered, so
- * every call asks.  The lock is that of nextval(), so that nobody alters it
- * meanwhile, after which its file would be empty.
+ * every call asks.  The lock is that of nextval(), until the transaction ends,
+ * not only a savepoint's: what gives the sequence another file waits for those
+ * who draw, and for the statements of readers, whose watermark would change.
  */
 void
 feed_sequence_open(FeedOpen *open, Oid relid)
 {
+	ResourceOwner owner = CurrentResourceOwner;
 	const char *why_not;
 
+	CurrentResourceOwner = TopTransactionResourceOwner;
 	LockRelationOid(relid, RowExclusiveLock);
+	CurrentResourceOwner = owner;
 	feed_sequence_open_again(open, relid);
-	open->lock = RowExclusiveLock;
 	FEED_TEST_POINT("sequence_opened");
 	why_not = why_not_ascending(open->relation);
 	if (why_not != NULL)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" cannot be followed",
 								RelationGetRelationName(open->relation)),
 						 errdetail_internal("%s", why_not));
-}
-
-/*
- * The same with the lock until the transaction ends, not only a savepoint's: what
- * gives the sequence another file then waits for us.
- */
-void
-feed_sequence_open_to_draw(FeedOpen *open, Oid relid)
-{
-	ResourceOwner owner = CurrentResourceOwner;
-
-	CurrentResourceOwner = TopTransactionResourceOwner;
-	LockRelationOid(relid, RowExclusiveLock);
-	CurrentResourceOwner = owner;
-	feed_sequence_open(open, relid);
 }
 
 /* A sequence's only tuple. */
@@ -192,9 +179,9 @@ feed_sequence_log(FeedOpen *open)
 	*known = open->sequence;
 }
 
-/* Close a sequence. */
+/* Close a sequence; its lock stays. */
 void
 feed_sequence_close(FeedOpen *open)
 {
-	relation_close(open->relation, open->lock);
+	relation_close(open->relation, NoLock);
 }

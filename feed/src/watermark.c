@@ -95,12 +95,16 @@ find_or_compute(FeedOpen *open, Snapshot snapshot)
 /*
  * The watermark that a snapshot of this transaction has been given.  All calls
  * in a statement must have the same result: with two, the greater of two rows
- * could be below one of them, while the smaller is not below the other.
+ * could be below one of them, while the smaller is not below the other.  So it
+ * stays, even where the statement's functions give the sequence another file.
+ * For a later command, a sequence that has another file is another one: this
+ * transaction has restarted it, or has rolled that back.
  */
 typedef struct Given
 {
 	slist_node	node;
 	Snapshot	snapshot;
+	CommandId	command;		/* which the snapshot shows up to */
 	Oid			file;			/* of the sequence */
 	Oid			sequence;
 	int64		bound;
@@ -125,9 +129,7 @@ forget_at_end(void *arg pg_attribute_unused())
  * Find what a snapshot was given, at its address, or else what another one was
  * given for which the same transactions have ended.
  * What was given to an earlier snapshot at this address is dropped, so that
- * there is one per address and sequence, however many statements there are.  A
- * sequence that has another file is another one: it was restarted, or that was
- * rolled back.
+ * there is one per address and sequence, however many statements there are.
  */
 static Given *
 find_given(Snapshot snapshot, const FeedSequence *sequence)
@@ -150,7 +152,8 @@ find_given(Snapshot snapshot, const FeedSequence *sequence)
 					given->xcnt * sizeof(TransactionId)) == 0))
 		{
 			if (given->sequence != sequence->relid ||
-				given->file != sequence->file)
+				(given->file != sequence->file &&
+				 given->command != snapshot->curcid))
 				continue;
 			found = given;
 			if (is_here)
@@ -179,6 +182,7 @@ watermark_for(Snapshot snapshot, FeedOpen *open)
 	given = MemoryContextAlloc(TopTransactionContext,
 							   offsetof(Given, xip) + xip_size);
 	given->snapshot = snapshot;
+	given->command = snapshot->curcid;
 	given->sequence = open->sequence.relid;
 	given->file = open->sequence.file;
 	given->xmax = snapshot->xmax;

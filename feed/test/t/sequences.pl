@@ -95,6 +95,40 @@ foreach my $restart ('TRUNCATE t RESTART IDENTITY', 'ALTER SEQUENCE t_id_seq RES
 	}
 }
 
+# What gives the sequence another file waits for a reader's statement, in which the watermark stays
+# the same; also where the statement itself does so.
+$other->query_safe($_) foreach q{
+CREATE FUNCTION at_second(i int, sql text) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+	IF i = 2 THEN EXECUTE sql; END IF; RETURN i; END $$};
+my $per_row = "SELECT count(DISTINCT w) || ' ' || max(w) FROM (SELECT fast_feed.watermark('t') AS w, at_second(i, \$\$%s\$\$)"
+  . ' FROM generate_series(1, 3) AS i OFFSET 0) AS r';
+my %changes = ("SELECT fast_feed.skip('t_id_seq', 99)" => 100, 'ALTER SEQUENCE t_id_seq MAXVALUE 1000' => 6,
+	'ALTER SEQUENCE t_id_seq RESTART' => 1);
+foreach my $change (sort keys %changes)
+{
+	foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
+	{
+		fill(5);
+		$other->query_safe('BEGIN');
+		$other->query_safe('SELECT pg_advisory_xact_lock(1)');
+		$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
+		$reader->send(sprintf $per_row, 'SELECT pg_advisory_xact_lock(1)');
+		wait_until_blocked($node, $reader);
+		$writer->send($change);
+		wait_for($node, "SELECT state = 'idle' OR wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $writer->{pid}");
+		$other->query_safe('COMMIT');
+		is($reader->receive, '1 6', "$change beside a statement, $isolation: one watermark");
+		$reader->query_safe('COMMIT');
+		$writer->receive;
+		check_late_row("$change after it", 5) unless $change =~ /RESTART/;
+		fill(5);
+		$reader->query_safe("BEGIN ISOLATION LEVEL $isolation");
+		is($reader->query_safe(sprintf $per_row, $change), '1 6', "$change within it, $isolation: one watermark");
+		is($reader->query_safe("SELECT fast_feed.watermark('t')"), $changes{$change}, '... and the next statement has the new one');
+		$reader->query_safe('COMMIT');
+	}
+}
+
 # Set back to what readers may have passed: no row gets such a number, by whatever way.
 fill(50);
 $other->query_safe("SELECT setval('t_id_seq', 5)");
