@@ -133,6 +133,14 @@ BEGIN
       USING ERRCODE = 'undefined_column',
             HINT = 'To add a number while others write, see "A table without a number" in the guide of fast_feed.';
   END IF;
+  -- Columns of a partition key, or of an expression in it, depend on their table.
+  IF updates AND EXISTS (
+       SELECT FROM pg_partition_tree(relation) AS t JOIN pg_attribute AS a ON a.attrelid = t.relid AND a.attname = column_name
+         JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = t.relid AND d.objsubid = a.attnum
+          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = t.relid AND d.deptype = 'i') THEN
+    RAISE EXCEPTION 'relation % cannot be followed by column "%" with updates', relation, column_name
+      USING ERRCODE = 'wrong_object_type', DETAIL = 'It is partitioned by that, so a new number could be another partition''s.';
+  END IF;
   PERFORM fast_feed.disable_as_owner(relation);
   FOREACH trigger IN ARRAY triggers LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT %s EXECUTE FUNCTION fast_feed.%I(%s)', trigger,

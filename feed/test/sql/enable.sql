@@ -71,6 +71,16 @@ ALTER TABLE twice ADD COLUMN change bigint;
 SELECT fast_feed.enable('twice', 'change', true, 'twice_id_seq');
 UPDATE twice SET day = 3 WHERE id = 2;
 SELECT * FROM twice WHERE change < fast_feed.watermark('twice');
+-- A number that changes cannot lead to the partition.
+CREATE TABLE by_number (id bigserial, day int) PARTITION BY RANGE (id);
+SELECT fast_feed.enable('by_number', 'id', true);
+CREATE TABLE by_list (id bigserial, day int) PARTITION BY LIST (day);
+CREATE TABLE by_expression PARTITION OF by_list DEFAULT PARTITION BY LIST ((id % 10));
+CREATE TABLE by_expression_default PARTITION OF by_expression DEFAULT;
+SELECT fast_feed.enable('by_list', 'id', true);
+ALTER TABLE by_list DETACH PARTITION by_expression;
+SELECT fast_feed.enable('by_list', 'id', true);
+DROP TABLE by_number, by_list, by_expression;
 SELECT fast_feed.enable(NULL, 'id');
 SELECT fast_feed.enable('twice', NULL);
 -- A default that is another sequence's, or none
