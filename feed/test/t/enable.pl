@@ -59,6 +59,19 @@ $load->end_readers;
 $load->check($_, $node->safe_psql('postgres', "SELECT lpad(id::text, 19, '0') FROM $_")) foreach 'identity', 'serial';
 $load->check('outbox', $node->safe_psql('postgres', "SELECT lpad(number::text, 19, '0') FROM outbox"));
 
+# In a partitioned table, a row that has a number keeps it: it may have been read.
+my ($column, $rest) = $steps[0] =~ /\A(.*?)(^DO .*)/ms;
+$node->safe_psql('postgres', 'CREATE DATABASE partitioned');
+$node->safe_psql('partitioned', $_) foreach q{
+CREATE EXTENSION fast_feed;
+CREATE TABLE outbox (body text) PARTITION BY LIST (body);
+CREATE TABLE outbox_old PARTITION OF outbox FOR VALUES IN ('old');
+CREATE TABLE outbox_new PARTITION OF outbox DEFAULT;
+INSERT INTO outbox VALUES ('old')},
+	$column, q{INSERT INTO outbox VALUES ('new')}, $rest =~ s/UNIQUE INDEX CONCURRENTLY/INDEX/r;
+is($node->safe_psql('partitioned', "SELECT body, number FROM outbox WHERE number < fast_feed.watermark('outbox') ORDER BY 2"),
+	"new|1\nold|2", 'partitions: a row that has a number keeps it');
+
 # A transaction that has read the table, and writes to it while enable() waits, goes on.
 my $user = connect_to($node, 'user');
 foreach my $call ("SELECT fast_feed.enable('identity', 'id')", "SELECT fast_feed.disable('identity')",

@@ -53,6 +53,24 @@ my @shown = slurp_file('doc/guide.md') =~ /^ ([-0-9a-f]{36} \| (?:Ada|Grace))$/m
 is(query('others', join '', find_examples('guide', qr/fast_uuid\.seed/)),
 	join("\n", @shown) =~ s/ //gr, 'a seed with a start time: the ids that the page shows');
 
+# Where old rows get ids, a row that has one keeps it, if it is at the same place of another partition.
+my @fills = map { /^(DO \$\$\n.*?^END \$\$;)/msg } find_examples('guide', qr/uuidv7_fast_at\(created_at\)/);
+new_database('partitioned', q{
+CREATE TABLE customer (id uuid, created_at timestamptz) PARTITION BY RANGE (created_at);
+CREATE TABLE orders (id int, uid uuid, created_at timestamptz) PARTITION BY RANGE (created_at);
+CREATE TABLE order_line (order_id int, order_uid uuid);
+CREATE TABLE customer_old PARTITION OF customer FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
+CREATE TABLE customer_new PARTITION OF customer DEFAULT;
+CREATE TABLE orders_old PARTITION OF orders FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
+CREATE TABLE orders_new PARTITION OF orders DEFAULT;
+INSERT INTO customer VALUES (NULL, '2025-01-01'), (uuidv7_fast(), now());
+INSERT INTO orders SELECT 1, * FROM customer;
+CREATE TABLE before AS SELECT * FROM customer}, @fills);
+is(query('partitioned', q{
+SELECT count(customer.id), count(uid), count(before.id), bool_and(customer.id = before.id AND uid = before.id)
+  FROM before LEFT JOIN customer USING (created_at) LEFT JOIN orders USING (created_at)
+ WHERE before.id IS NOT NULL}), '1|1|1|t', 'ids of old rows: a row of another partition keeps its own');
+
 # From November 2026 to December 2027.
 my ($first_month, $more_months) = find_examples('partitions', qr/event_/);
 
