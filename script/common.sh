@@ -223,8 +223,8 @@ build_copy()
 		make -s -j "$0" "${@:2}"
 		make -s install DESTDIR="$1" "${@:2}"
 		make -s -C feed clean
-		make -s -C feed -j "$0"
-		make -s -C feed install DESTDIR="$1"' "$jobs" "$destdir" "$@" || die "the copy could not be built; above, what make said"
+		make -s -C feed -j "$0" "${@:2}"
+		make -s -C feed install DESTDIR="$1" "${@:2}"' "$jobs" "$destdir" "$@" || die "the copy could not be built; above, what make said"
 }
 
 # looks_elsewhere: can the server be told where it finds the extension?  If not, it is
