@@ -117,32 +117,43 @@ source_options(void)
 /*
  * Raise an error if the allowlist was set before it is defined.  Until then
  * the server keeps it as an unchecked text, which any user can change.  At the
- * start of the server there is no user yet, so only a wrong text is an error,
- * which the server would drop with a warning.  A parallel worker gets its
- * leader's setting, and generates nothing.
+ * start of the server there is no user yet.  A parallel worker gets its leader's
+ * setting, and generates nothing.
  */
 static void
 require_preloaded(void)
 {
 	const char *name = "fast_uuid.allowed_sources";
-	const char *value = fuuid_placeholder_value(name);
-	uint32		sources;
 
-	if (value == NULL || IsParallelWorker())
-		return;
-	if (!process_shared_preload_libraries_in_progress)
+	if (fuuid_placeholder_value(name) != NULL && !IsParallelWorker() &&
+		!process_shared_preload_libraries_in_progress)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("fast_uuid must be loaded via \"shared_preload_libraries\" to set \"%s\"", name),
 				 errhint("Add fast_uuid to \"shared_preload_libraries\" and restart the server, or remove the setting and reconnect.")));
-	if (parse_sources(value, &sources) != NULL)
+}
+
+/*
+ * Raise an error at the start of the server if the file names a source that
+ * there is not: the server would drop the setting with a warning, and generate
+ * from another source.
+ */
+static void
+require_sources(const char *name, bool is_list)
+{
+	const char *value = fuuid_placeholder_value(name);
+	uint32		sources;
+
+	if (value != NULL && process_shared_preload_libraries_in_progress &&
+		(is_list ? parse_sources(value, &sources) != NULL :
+		 fuuid_entropy_lookup(value, strlen(value)) < 0))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for parameter \"%s\": \"%s\"",
 						name, value)));
 }
 
-/* Define the settings.  Raises an error if the allowlist cannot be trusted. */
+/* Define the settings.  Raises an error if what was set cannot be trusted. */
 void
 _PG_init(void)
 {
@@ -152,6 +163,8 @@ _PG_init(void)
 	bool		seed_was_set = seed != NULL && *seed != '\0';
 
 	require_preloaded();
+	require_sources("fast_uuid.allowed_sources", true);
+	require_sources("fast_uuid.source", false);
 	all_sources = MemoryContextStrdup(TopMemoryContext,
 									  fuuid_entropy_names(FUUID_ENTROPY_ALL));
 

@@ -88,7 +88,19 @@ $log_before = -s $node->logfile;
 is($node->start(fail_ok => 1), 0, 'a wrong list: the server does not start');
 like(slurp_file($node->logfile, $log_before), qr/FATAL:  $wrong/, 'and says why');
 configure("fast_uuid.allowed_sources = 'OpenSSL, GetRandom'");
+
+# Nor with a wrong source, for which it would take the default.
+foreach my $source ('opensl', 'openssl, getrandom', '')
+{
+	configure("fast_uuid.source = '$source'");
+	$log_before = -s $node->logfile;
+	is($node->start(fail_ok => 1), 0, "the wrong source \"$source\": the server does not start");
+	like(slurp_file($node->logfile, $log_before),
+		qr/FATAL:  invalid value for parameter "fast_uuid\.source": "$source"/, '... and says why');
+}
+configure("fast_uuid.source = 'GetRandom'");
 $node->start;
+is($node->safe_psql('postgres', 'SHOW fast_uuid.source'), 'getrandom', 'the name of a source, in any case');
 $node->safe_psql('postgres', 'CREATE ROLE stored LOGIN; CREATE ROLE stored_here LOGIN');
 foreach my $setting ("allowed_sources = 'openssl, typo'", "source = 'opensl'")
 {
