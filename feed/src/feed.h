@@ -72,6 +72,7 @@ typedef struct FeedLocation
 
 extern void feed_sequence_open_again(FeedOpen *open, Oid relid);
 extern void feed_sequence_open(FeedOpen *open, Oid relid);
+extern void feed_sequence_open_to_draw(FeedOpen *open, Oid relid);
 extern void feed_sequence_read(FeedOpen *open,
 							   void (*with_page) (FeedOpen *, void *),
 							   void *arg);

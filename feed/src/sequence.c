@@ -59,19 +59,17 @@ feed_sequence_open_again(FeedOpen *open, Oid relid)
 /*
  * Open a sequence, without reading it.  Raises an error unless its numbers
  * ascend in the order of calls, and survive a crash; that can be altered, so
- * every call asks.  The lock is that of nextval(), until the transaction ends,
- * not only a savepoint's: what gives the sequence another file waits for those
- * who draw, and for the statements of readers, whose watermark would change.
+ * every call asks.  The lock is that of nextval(), and stays like the table's,
+ * until the transaction ends or its savepoint is rolled back: what gives the
+ * sequence another file waits for a reader's statement, whose watermark would
+ * change.
  */
 void
 feed_sequence_open(FeedOpen *open, Oid relid)
 {
-	ResourceOwner owner = CurrentResourceOwner;
 	const char *why_not;
 
-	CurrentResourceOwner = TopTransactionResourceOwner;
 	LockRelationOid(relid, RowExclusiveLock);
-	CurrentResourceOwner = owner;
 	feed_sequence_open_again(open, relid);
 	FEED_TEST_POINT("sequence_opened");
 	why_not = why_not_ascending(open->relation);
@@ -79,6 +77,21 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" cannot be followed",
 								RelationGetRelationName(open->relation)),
 						 errdetail_internal("%s", why_not));
+}
+
+/*
+ * The same with the lock until the transaction ends, not only a savepoint's, as
+ * what is published stays: what gives the sequence another file waits for us.
+ */
+void
+feed_sequence_open_to_draw(FeedOpen *open, Oid relid)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockRelationOid(relid, RowExclusiveLock);
+	CurrentResourceOwner = owner;
+	feed_sequence_open(open, relid);
 }
 
 /* A sequence's only tuple. */

@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "feed.h"
 #include "storage/procarray.h"
 #include "utils/lsyscache.h"
@@ -95,16 +96,21 @@ find_or_compute(FeedOpen *open, Snapshot snapshot)
 /*
  * The watermark that a snapshot of this transaction has been given.  All calls
  * in a statement must have the same result: with two, the greater of two rows
- * could be below one of them, while the smaller is not below the other.  So it
- * stays, even where the statement's functions give the sequence another file.
- * For a later command, a sequence that has another file is another one: this
- * transaction has restarted it, or has rolled that back.
+ * could be below one of them, while the smaller is not below the other.
+ *
+ * A sequence that has another file is another one: this transaction has
+ * restarted it, or has rolled that back.  Only the statement whose functions did
+ * so, and a cursor, go on with what they were given: by their snapshots, which
+ * show the transaction's own changes up to the same command.  ROLLBACK TO a
+ * savepoint takes the file back, but not the number of the command; so what was
+ * given within the savepoint holds for its file alone.
  */
 typedef struct Given
 {
 	slist_node	node;
 	Snapshot	snapshot;
 	CommandId	command;		/* which the snapshot shows up to */
+	SubTransactionId savepoint; /* within which it was given */
 	Oid			file;			/* of the sequence */
 	Oid			sequence;
 	int64		bound;
@@ -153,7 +159,8 @@ find_given(Snapshot snapshot, const FeedSequence *sequence)
 		{
 			if (given->sequence != sequence->relid ||
 				(given->file != sequence->file &&
-				 given->command != snapshot->curcid))
+				 (given->command != snapshot->curcid ||
+				  !SubTransactionIsActive(given->savepoint))))
 				continue;
 			found = given;
 			if (is_here)
@@ -183,8 +190,9 @@ watermark_for(Snapshot snapshot, FeedOpen *open)
 							   offsetof(Given, xip) + xip_size);
 	given->snapshot = snapshot;
 	given->command = snapshot->curcid;
+	given->savepoint = GetCurrentSubTransactionId();
 	given->sequence = open->sequence.relid;
-	given->file = open->sequence.file;
+	given->file = found != NULL ? found->file : open->sequence.file;
 	given->xmax = snapshot->xmax;
 	given->xcnt = snapshot->xcnt;
 	if (xip_size > 0)

@@ -58,7 +58,7 @@ publish_of_call(FunctionCallInfo fcinfo, bool for_each_row,
 			return entry;
 		if (feed_in_flight_open(&open, sequence) != NULL)
 			break;
-		feed_sequence_open(&open, sequence);
+		feed_sequence_open_to_draw(&open, sequence);
 	}
 	entry = feed_in_flight_publish(&open);
 	feed_sequence_close(&open);
@@ -111,7 +111,7 @@ feed_next(PG_FUNCTION_ARGS)
 	if (entry == NULL || entry->drawer != GetUserId())
 	{
 		if (feed_in_flight_open(&open, relid) == NULL)
-			feed_sequence_open(&open, relid);
+			feed_sequence_open_to_draw(&open, relid);
 		if (pg_class_aclcheck(relid, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
 			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
 						   RelationGetRelationName(open.relation));

@@ -129,6 +129,34 @@ foreach my $change (sort keys %changes)
 	}
 }
 
+# What was given in a savepoint counts no more when that is rolled back, nor does its lock stay.
+# What a cursor is given, whose statement began before a restart, holds for no later statement.
+foreach my $isolation ('READ COMMITTED', 'REPEATABLE READ')
+{
+	my $watermark = "SELECT fast_feed.watermark('t')";
+	my $begin = "BEGIN ISOLATION LEVEL $isolation";
+	fill(5);
+	$reader->query_safe($_) foreach $begin, 'SAVEPOINT a', $watermark, 'ROLLBACK TO a';
+	is($reader->query_safe("SELECT count(*) FROM pg_locks WHERE relation = 't_id_seq'::regclass AND pid = pg_backend_pid()"),
+		0, "$isolation: no lock stays of a savepoint");
+	$reader->query_safe('ALTER SEQUENCE t_id_seq RESTART WITH 1001');
+	$other->query_safe('SELECT pg_current_xact_id()') if $isolation eq 'READ COMMITTED';
+	is($reader->query_safe($watermark), 1001, '... a watermark in another one');
+	$reader->query_safe('ROLLBACK TO a');
+	$reader->query_safe("DECLARE c CURSOR FOR $watermark");
+	is($reader->query_safe($watermark), 6, '... and holds for no later statement');
+	$reader->query_safe('CREATE TEMP TABLE own ()');
+	is($reader->query_safe('FETCH c'), 6, '... nor for a cursor');
+	$reader->query_safe('ROLLBACK');
+
+	$reader->query_safe($_) foreach $begin, "DECLARE c CURSOR FOR $watermark";
+	is($reader->query_safe($watermark), 6, "$isolation: before a restart");
+	$reader->query_safe('ALTER SEQUENCE t_id_seq RESTART');
+	is($reader->query_safe('FETCH c'), 6, '... also for a cursor of before');
+	is($reader->query_safe($watermark), 1, '... and after it another one');
+	$reader->query_safe('ROLLBACK');
+}
+
 # Set back to what readers may have passed: no row gets such a number, by whatever way.
 fill(50);
 $other->query_safe("SELECT setval('t_id_seq', 5)");
