@@ -61,6 +61,7 @@ typedef struct FeedOpen
 	int64		last;			/* the last number given; 0 or more */
 	XLogRecPtr	lsn;			/* of its page */
 	bool		is_logged;		/* was the page written to the WAL by us? */
+	LOCKMODE	lock;			/* which closing it releases */
 } FeedOpen;
 
 /* Where the page of a sequence was the last time. */

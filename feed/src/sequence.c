@@ -54,15 +54,14 @@ feed_sequence_open_again(FeedOpen *open, Oid relid)
 	open->sequence.relid = relid;
 	open->sequence.file = FEED_FILE(open->relation);
 	open->is_logged = false;
+	open->lock = NoLock;
 }
 
 /*
  * Open a sequence, without reading it.  Raises an error unless its numbers
  * ascend in the order of calls, and survive a crash; that can be altered, so
- * every call asks.  The lock is that of nextval(), and stays like the table's,
- * until the transaction ends or its savepoint is rolled back: what gives the
- * sequence another file waits for a reader's statement, whose watermark would
- * change.
+ * every call asks.  The lock is that of nextval(), so that nobody alters it
+ * meanwhile, after which its file would be empty.
  */
 void
 feed_sequence_open(FeedOpen *open, Oid relid)
@@ -71,6 +70,7 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 
 	LockRelationOid(relid, RowExclusiveLock);
 	feed_sequence_open_again(open, relid);
+	open->lock = RowExclusiveLock;
 	FEED_TEST_POINT("sequence_opened");
 	why_not = why_not_ascending(open->relation);
 	if (why_not != NULL)
@@ -80,8 +80,8 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 }
 
 /*
- * The same with the lock until the transaction ends, not only a savepoint's, as
- * what is published stays: what gives the sequence another file waits for us.
+ * The same with the lock until the transaction ends, not only a savepoint's: what
+ * gives the sequence another file then waits for us.
  */
 void
 feed_sequence_open_to_draw(FeedOpen *open, Oid relid)
@@ -192,9 +192,9 @@ feed_sequence_log(FeedOpen *open)
 	*known = open->sequence;
 }
 
-/* Close a sequence; its lock stays. */
+/* Close a sequence. */
 void
 feed_sequence_close(FeedOpen *open)
 {
-	relation_close(open->relation, NoLock);
+	relation_close(open->relation, open->lock);
 }

@@ -5,7 +5,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "feed.h"
 #include "storage/procarray.h"
 #include "utils/lsyscache.h"
@@ -97,20 +96,11 @@ find_or_compute(FeedOpen *open, Snapshot snapshot)
  * The watermark that a snapshot of this transaction has been given.  All calls
  * in a statement must have the same result: with two, the greater of two rows
  * could be below one of them, while the smaller is not below the other.
- *
- * A sequence that has another file is another one: this transaction has
- * restarted it, or has rolled that back.  Only the statement whose functions did
- * so, and a cursor, go on with what they were given: by their snapshots, which
- * show the transaction's own changes up to the same command.  ROLLBACK TO a
- * savepoint takes the file back, but not the number of the command; so what was
- * given within the savepoint holds for its file alone.
  */
 typedef struct Given
 {
 	slist_node	node;
 	Snapshot	snapshot;
-	CommandId	command;		/* which the snapshot shows up to */
-	SubTransactionId savepoint; /* within which it was given */
 	Oid			file;			/* of the sequence */
 	Oid			sequence;
 	int64		bound;
@@ -136,10 +126,16 @@ forget_at_end(void *arg pg_attribute_unused())
  * given for which the same transactions have ended.
  * What was given to an earlier snapshot at this address is dropped, so that
  * there is one per address and sequence, however many statements there are.
+ *
+ * Raises an error if the sequence had another file: it was altered or restarted
+ * since, or that was rolled back.  For this statement, what was given must stay;
+ * for a later one with the same snapshot, after this transaction has restarted
+ * the sequence, it must not; and nothing tells one from the other.
  */
 static Given *
-find_given(Snapshot snapshot, const FeedSequence *sequence)
+find_given(Snapshot snapshot, const FeedOpen *open)
 {
+	const FeedSequence *sequence = &open->sequence;
 	slist_mutable_iter i;
 	Given	   *found = NULL;
 
@@ -157,11 +153,12 @@ find_given(Snapshot snapshot, const FeedSequence *sequence)
 			 memcmp(given->xip, snapshot->xip,
 					given->xcnt * sizeof(TransactionId)) == 0))
 		{
-			if (given->sequence != sequence->relid ||
-				(given->file != sequence->file &&
-				 (given->command != snapshot->curcid ||
-				  !SubTransactionIsActive(given->savepoint))))
+			if (given->sequence != sequence->relid)
 				continue;
+			if (given->file != sequence->file)
+				FEED_STATE_ERROR(errmsg("sequence \"%s\" was altered or restarted after this transaction's first call of fast_feed.watermark()",
+										RelationGetRelationName(open->relation)),
+								 errhint("Retry the transaction; if it has altered the sequence itself, commit that first."));
 			found = given;
 			if (is_here)
 				break;
@@ -181,7 +178,7 @@ watermark_for(Snapshot snapshot, FeedOpen *open)
 {
 	static MemoryContextCallback at_end = {.func = forget_at_end};
 	Size		xip_size = snapshot->xcnt * sizeof(TransactionId);
-	Given	   *found = find_given(snapshot, &open->sequence);
+	Given	   *found = find_given(snapshot, open);
 	Given	   *given;
 
 	if (found != NULL && found->snapshot == snapshot)
@@ -189,10 +186,8 @@ watermark_for(Snapshot snapshot, FeedOpen *open)
 	given = MemoryContextAlloc(TopTransactionContext,
 							   offsetof(Given, xip) + xip_size);
 	given->snapshot = snapshot;
-	given->command = snapshot->curcid;
-	given->savepoint = GetCurrentSubTransactionId();
 	given->sequence = open->sequence.relid;
-	given->file = found != NULL ? found->file : open->sequence.file;
+	given->file = open->sequence.file;
 	given->xmax = snapshot->xmax;
 	given->xcnt = snapshot->xcnt;
 	if (xip_size > 0)

@@ -227,7 +227,7 @@ SELECT fast_feed.enable('by_hand', 'id') IS NULL;
 SELECT fast_feed.watermark('by_hand') > 0;
 FETCH c;
 ROLLBACK;
--- In a transaction a sequence that is restarted is another one, and is the same again if that is rolled back.
+-- A transaction that has altered the sequence gets no other watermark of it, unless that is rolled back.
 BEGIN;
 SELECT fast_feed.watermark('by_hand') AS before \gset
 SAVEPOINT a;
