@@ -156,7 +156,7 @@ find_given(Snapshot snapshot, const FeedOpen *open)
 			if (given->sequence != sequence->relid)
 				continue;
 			if (given->file != sequence->file)
-				FEED_STATE_ERROR(errmsg("sequence \"%s\" was altered or restarted after this transaction's first call of fast_feed.watermark()",
+				FEED_STATE_ERROR(errmsg("sequence \"%s\" was altered or restarted during this transaction",
 										RelationGetRelationName(open->relation)),
 								 errhint("Retry the transaction; if it has altered the sequence itself, commit that first."));
 			found = given;
