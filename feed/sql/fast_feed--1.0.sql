@@ -61,6 +61,11 @@ COMMENT ON FUNCTION fast_feed.wait(bigint, interval) IS
 
 -- For owners of tables.  What ends in _as_owner is executed as the owner: see as_owner.c.
 
+CREATE FUNCTION fast_feed.check_as_owner(relation regclass, column_name name)
+RETURNS void
+AS 'MODULE_PATHNAME', 'feed_check'
+LANGUAGE C STRICT;
+
 CREATE FUNCTION fast_feed.disable_as_owner(relation regclass)
 RETURNS void
 LANGUAGE plpgsql STRICT
@@ -151,7 +156,7 @@ BEGIN
   END LOOP;
 
   -- This has all reasons to refuse the table, its sequence, or the server.
-  PERFORM fast_feed.watermark(relation, column_name);
+  PERFORM fast_feed.check_as_owner(relation, column_name);
   sequence := coalesce(sequence, pg_get_serial_sequence(relation::text, column_name)::regclass);
   IF has_sequence_privilege(sequence, 'SELECT') THEN
     EXECUTE format('SELECT last_value - (NOT is_called)::int FROM %s', sequence) INTO last;

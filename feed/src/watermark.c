@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+PG_FUNCTION_INFO_V1(feed_check);
 PG_FUNCTION_INFO_V1(feed_watermark);
 
 /* Raise an error on a standby. */
@@ -101,6 +102,8 @@ typedef struct Given
 {
 	slist_node	node;
 	Snapshot	snapshot;
+	Oid			table;
+	AttrNumber	attnum;
 	Oid			file;			/* of the sequence */
 	Oid			sequence;
 	int64		bound;
@@ -125,15 +128,15 @@ forget_at_end(void *arg pg_attribute_unused())
  * Find what a snapshot was given, at its address, or else what another one was
  * given for which the same transactions have ended.
  * What was given to an earlier snapshot at this address is dropped, so that
- * there is one per address and sequence, however many statements there are.
+ * there is one per address and column, however many statements there are.
  *
- * Raises an error if the sequence had another file: it was altered or restarted
- * since, or that was rolled back.  For this statement, what was given must stay;
+ * Raises an error if the column had another sequence, or the sequence another
+ * file: it was altered or restarted since, or that was rolled back.  For this statement, what was given must stay;
  * for a later one with the same snapshot, after this transaction has restarted
  * the sequence, it must not; and nothing tells one from the other.
  */
 static Given *
-find_given(Snapshot snapshot, const FeedOpen *open)
+find_given(Snapshot snapshot, const FeedOpen *open, Oid table, AttrNumber attnum)
 {
 	const FeedSequence *sequence = &open->sequence;
 	slist_mutable_iter i;
@@ -143,6 +146,8 @@ find_given(Snapshot snapshot, const FeedOpen *open)
 	{
 		Given	   *given = slist_container(Given, node, i.cur);
 		bool		is_here = given->snapshot == snapshot;
+		bool		is_column = given->table == table && given->attnum == attnum;
+		bool		is_sequence = given->sequence == sequence->relid;
 
 		/* Not a savepoint's, after which it would still be listed. */
 		Assert(GetMemoryChunkContext(given) == TopTransactionContext);
@@ -153,14 +158,13 @@ find_given(Snapshot snapshot, const FeedOpen *open)
 			 memcmp(given->xip, snapshot->xip,
 					given->xcnt * sizeof(TransactionId)) == 0))
 		{
-			if (given->sequence != sequence->relid)
-				continue;
-			if (given->file != sequence->file)
+			if (is_sequence ? given->file != sequence->file : is_column)
 				FEED_STATE_ERROR(errmsg("sequence \"%s\" was altered or restarted during this transaction",
 										RelationGetRelationName(open->relation)),
 								 errhint("Retry the transaction; if it has altered the sequence itself, commit that first."));
-			found = given;
-			if (is_here)
+			if (is_sequence)
+				found = given;
+			if (is_sequence && is_column && is_here)
 				break;
 		}
 		else if (is_here)
@@ -172,20 +176,23 @@ find_given(Snapshot snapshot, const FeedOpen *open)
 	return found;
 }
 
-/* The watermark of an open sequence for a snapshot; it stays the same. */
+/* The watermark of a column's open sequence for a snapshot; it stays the same. */
 static int64
-watermark_for(Snapshot snapshot, FeedOpen *open)
+watermark_for(Snapshot snapshot, FeedOpen *open, Oid table, AttrNumber attnum)
 {
 	static MemoryContextCallback at_end = {.func = forget_at_end};
 	Size		xip_size = snapshot->xcnt * sizeof(TransactionId);
-	Given	   *found = find_given(snapshot, open);
+	Given	   *found = find_given(snapshot, open, table, attnum);
 	Given	   *given;
 
-	if (found != NULL && found->snapshot == snapshot)
+	if (found != NULL && found->snapshot == snapshot &&
+		found->table == table && found->attnum == attnum)
 		return found->bound;
 	given = MemoryContextAlloc(TopTransactionContext,
 							   offsetof(Given, xip) + xip_size);
 	given->snapshot = snapshot;
+	given->table = table;
+	given->attnum = attnum;
 	given->sequence = open->sequence.relid;
 	given->file = open->sequence.file;
 	given->xmax = snapshot->xmax;
@@ -209,6 +216,33 @@ feed_watermark_is_given(void)
 }
 
 /*
+ * Open the sequence of the column by which a table is followed, for the snapshot
+ * of the calling statement.  Raises an error where there can be no watermark.
+ */
+static const FeedColumn *
+open_followed(FunctionCallInfo fcinfo, FeedOpen *open, Snapshot *snapshot)
+{
+	const char *name = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
+	const FeedColumn *column;
+
+	feed_require_primary("fast_feed.watermark()");
+	if (!ActiveSnapshotSet())
+		elog(ERROR, "fast_feed.watermark() requires a snapshot");
+	*snapshot = GetActiveSnapshot();
+
+	/* A snapshot of a time of recovery lists no running transactions. */
+	if ((*snapshot)->snapshot_type != SNAPSHOT_MVCC ||
+		(*snapshot)->takenDuringRecovery)
+		FEED_STATE_ERROR(errmsg("fast_feed.watermark() cannot use a snapshot taken during recovery"),
+						 errhint("Begin another transaction."));
+	feed_in_flight_join();
+	column = feed_followed(PG_GETARG_OID(0), name,
+						   get_func_namespace(fcinfo->flinfo->fn_oid), *snapshot);
+	feed_sequence_open(open, column->sequence);
+	return column;
+}
+
+/*
  * The watermark of a table that is followed, for the calling statement: every
  * row of it with a smaller number is visible to the statement, or will never be
  * visible to any.  The column need be named only where two are followed.
@@ -216,30 +250,31 @@ feed_watermark_is_given(void)
 Datum
 feed_watermark(PG_FUNCTION_ARGS)
 {
-	Oid			table = PG_GETARG_OID(0);
-	const char *column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
+	const FeedColumn *column;
 	Snapshot	snapshot;
 	FeedOpen	open;
 	int64		result;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	feed_require_primary("fast_feed.watermark()");
-	if (!ActiveSnapshotSet())
-		elog(ERROR, "fast_feed.watermark() requires a snapshot");
-	snapshot = GetActiveSnapshot();
-
-	/* A snapshot of a time of recovery lists no running transactions. */
-	if (snapshot->snapshot_type != SNAPSHOT_MVCC ||
-		snapshot->takenDuringRecovery)
-		FEED_STATE_ERROR(errmsg("fast_feed.watermark() cannot use a snapshot taken during recovery"),
-						 errhint("Begin another transaction."));
-	feed_in_flight_join();
-	feed_sequence_open(&open,
-					   feed_followed(table, column,
-									 get_func_namespace(fcinfo->flinfo->fn_oid),
-									 snapshot));
-	result = watermark_for(snapshot, &open);
+	column = open_followed(fcinfo, &open, &snapshot);
+	result = watermark_for(snapshot, &open, PG_GETARG_OID(0), column->attnum);
 	feed_sequence_close(&open);
 	PG_RETURN_INT64(result);
+}
+
+/*
+ * Raise an error unless a table has a watermark, and keep a first mark.  Nothing
+ * is given: enable() is no reader, and its transaction may alter the sequence.
+ */
+Datum
+feed_check(PG_FUNCTION_ARGS)
+{
+	Snapshot	snapshot;
+	FeedOpen	open;
+
+	(void) open_followed(fcinfo, &open, &snapshot);
+	(void) find_or_compute(&open, snapshot);
+	feed_sequence_close(&open);
+	PG_RETURN_VOID();
 }

@@ -142,6 +142,16 @@ foreach my $change ("SELECT fast_feed.skip('t_id_seq', 99)", 'ALTER SEQUENCE t_i
 	}
 }
 
+# Or where the column gets another sequence, which needs no lock on the table.  enable() gives nothing.
+fill(5, 'id bigserial PRIMARY KEY, way text');
+$other->query_safe('CREATE SEQUENCE s MINVALUE 100');
+refused($reader, sprintf($per_row, 'ALTER SEQUENCE t_id_seq OWNED BY NONE; ALTER SEQUENCE s OWNED BY t.id'), '55000',
+	'"s" was altered', 'another sequence within a statement');
+$reader->query_safe($_) foreach 'BEGIN', "SELECT fast_feed.enable('t', 'id')", 'ALTER SEQUENCE t_id_seq MAXVALUE 1000',
+  "SELECT fast_feed.enable('t', 'id')";
+is($reader->query_safe("SELECT fast_feed.watermark('t')"), 6, 'enabled, altered and enabled in a transaction');
+$reader->query_safe('ROLLBACK');
+
 # Set back to what readers may have passed: no row gets such a number, by whatever way.
 fill(50);
 $other->query_safe("SELECT setval('t_id_seq', 5)");
