@@ -131,9 +131,10 @@ forget_at_end(void *arg pg_attribute_unused())
  * there is one per address and column, however many statements there are.
  *
  * Raises an error if the column had another sequence, or the sequence another
- * file: it was altered or restarted since, or that was rolled back.  For this statement, what was given must stay;
- * for a later one with the same snapshot, after this transaction has restarted
- * the sequence, it must not; and nothing tells one from the other.
+ * file: it was altered or restarted since, or that was rolled back.  For this
+ * statement, what was given must stay; for a later one with the same snapshot,
+ * after this transaction has restarted the sequence, it must not; and nothing
+ * tells one from the other.
  */
 static Given *
 find_given(Snapshot snapshot, const FeedOpen *open, Oid table, AttrNumber attnum)
