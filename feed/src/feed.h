@@ -154,8 +154,8 @@ extern const FeedColumn *feed_column_of_call(FunctionCallInfo fcinfo,
 extern void feed_column_require_privilege(const FeedColumn *column);
 
 /* followed.c: tables that readers can follow. */
-extern const FeedColumn *feed_followed(Oid table, const char *name, Oid namespace,
-									   Snapshot snapshot);
+extern Oid	feed_followed(Oid table, const char *name, Oid namespace,
+						  Snapshot snapshot);
 
 /* watermark.c: the bound below which a statement sees all that it ever could. */
 extern bool feed_watermark_is_given(void);

@@ -186,12 +186,12 @@ look_at_tree(Relation relation, FeedColumn *column, Oid namespace)
 }
 
 /*
- * The column by which a table is followed: the one of this name or, with NULL,
- * the only one.  Raises an error unless a trigger covers every
+ * The sequence by which a table is followed, by the column of this name or,
+ * with NULL, by the only one.  Raises an error unless a trigger covers every
  * row, and did so when the snapshot was taken, as readers could miss some; and
  * unless the role may select the column.
  */
-const FeedColumn *
+Oid
 feed_followed(Oid table, const char *name, Oid namespace,
 			  Snapshot snapshot)
 {
@@ -234,5 +234,5 @@ feed_followed(Oid table, const char *name, Oid namespace,
 		foreach(cell, found->partitions)
 			require_known(lfirst(cell), snapshot);
 	table_close(relation, NoLock);
-	return found;
+	return found->sequence;
 }

@@ -7,6 +7,7 @@
 
 #include "feed.h"
 #include "storage/procarray.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -102,8 +103,8 @@ typedef struct Given
 {
 	slist_node	node;
 	Snapshot	snapshot;
-	Oid			table;
-	AttrNumber	attnum;
+	Oid			table;			/* the call's arguments */
+	NameData	column;			/* empty if it named none */
 	Oid			file;			/* of the sequence */
 	Oid			sequence;
 	int64		bound;
@@ -128,16 +129,16 @@ forget_at_end(void *arg pg_attribute_unused())
  * Find what a snapshot was given, at its address, or else what another one was
  * given for which the same transactions have ended.
  * What was given to an earlier snapshot at this address is dropped, so that
- * there is one per address and column, however many statements there are.
+ * there is one per address and call, however many statements there are.
  *
- * Raises an error if the column had another sequence, or the sequence another
- * file: it was altered or restarted since, or that was rolled back.  For this
+ * Raises an error if the call led to another sequence, or the sequence had
+ * another file: it was altered or restarted since, or that was rolled back.  For this
  * statement, what was given must stay; for a later one with the same snapshot,
  * after this transaction has restarted the sequence, it must not; and nothing
  * tells one from the other.
  */
 static Given *
-find_given(Snapshot snapshot, const FeedOpen *open, Oid table, AttrNumber attnum)
+find_given(Snapshot snapshot, const FeedOpen *open, Oid table, const char *column)
 {
 	const FeedSequence *sequence = &open->sequence;
 	slist_mutable_iter i;
@@ -147,7 +148,8 @@ find_given(Snapshot snapshot, const FeedOpen *open, Oid table, AttrNumber attnum
 	{
 		Given	   *given = slist_container(Given, node, i.cur);
 		bool		is_here = given->snapshot == snapshot;
-		bool		is_column = given->table == table && given->attnum == attnum;
+		bool		is_call = given->table == table &&
+			strcmp(NameStr(given->column), column) == 0;
 		bool		is_sequence = given->sequence == sequence->relid;
 
 		/* Not a savepoint's, after which it would still be listed. */
@@ -159,13 +161,13 @@ find_given(Snapshot snapshot, const FeedOpen *open, Oid table, AttrNumber attnum
 			 memcmp(given->xip, snapshot->xip,
 					given->xcnt * sizeof(TransactionId)) == 0))
 		{
-			if (is_sequence ? given->file != sequence->file : is_column)
+			if (is_sequence ? given->file != sequence->file : is_call)
 				FEED_STATE_ERROR(errmsg("sequence \"%s\" was altered or restarted during this transaction",
 										RelationGetRelationName(open->relation)),
 								 errhint("Retry the transaction; if it has altered the sequence itself, commit that first."));
 			if (is_sequence)
 				found = given;
-			if (is_sequence && is_column && is_here)
+			if (is_sequence && is_call && is_here)
 				break;
 		}
 		else if (is_here)
@@ -177,23 +179,36 @@ find_given(Snapshot snapshot, const FeedOpen *open, Oid table, AttrNumber attnum
 	return found;
 }
 
-/* The watermark of a column's open sequence for a snapshot; it stays the same. */
-static int64
-watermark_for(Snapshot snapshot, FeedOpen *open, Oid table, AttrNumber attnum)
+/* Forget at the end of the transaction what it was given, and that it has asked. */
+static void
+remember(void)
 {
 	static MemoryContextCallback at_end = {.func = forget_at_end};
+
+	if (!forgets_at_end)
+		MemoryContextRegisterResetCallback(TopTransactionContext, &at_end);
+	forgets_at_end = true;
+}
+
+/*
+ * The watermark of an open sequence for a snapshot; it stays the same.  The
+ * column is what the call has named, or empty.
+ */
+static int64
+watermark_for(Snapshot snapshot, FeedOpen *open, Oid table, const char *column)
+{
 	Size		xip_size = snapshot->xcnt * sizeof(TransactionId);
-	Given	   *found = find_given(snapshot, open, table, attnum);
+	Given	   *found = find_given(snapshot, open, table, column);
 	Given	   *given;
 
 	if (found != NULL && found->snapshot == snapshot &&
-		found->table == table && found->attnum == attnum)
+		found->table == table && strcmp(NameStr(found->column), column) == 0)
 		return found->bound;
 	given = MemoryContextAlloc(TopTransactionContext,
 							   offsetof(Given, xip) + xip_size);
 	given->snapshot = snapshot;
 	given->table = table;
-	given->attnum = attnum;
+	namestrcpy(&given->column, column);
 	given->sequence = open->sequence.relid;
 	given->file = open->sequence.file;
 	given->xmax = snapshot->xmax;
@@ -202,29 +217,26 @@ watermark_for(Snapshot snapshot, FeedOpen *open, Oid table, AttrNumber attnum)
 		memcpy(given->xip, snapshot->xip, xip_size);
 	given->bound = found != NULL ? found->bound :
 		find_or_compute(open, snapshot);
-	if (!forgets_at_end)
-		MemoryContextRegisterResetCallback(TopTransactionContext, &at_end);
-	forgets_at_end = true;
+	remember();
 	slist_push_head(&given_list, &given->node);
 	return given->bound;
 }
 
-/* Has a snapshot of this transaction been given a watermark? */
+/* Has this transaction been given a watermark, or enabled a table? */
 bool
 feed_watermark_is_given(void)
 {
-	return !slist_is_empty(&given_list);
+	return forgets_at_end;
 }
 
 /*
  * Open the sequence of the column by which a table is followed, for the snapshot
  * of the calling statement.  Raises an error where there can be no watermark.
  */
-static const FeedColumn *
+static void
 open_followed(FunctionCallInfo fcinfo, FeedOpen *open, Snapshot *snapshot)
 {
-	const char *name = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
-	const FeedColumn *column;
+	const char *column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 
 	feed_require_primary("fast_feed.watermark()");
 	if (!ActiveSnapshotSet())
@@ -237,10 +249,10 @@ open_followed(FunctionCallInfo fcinfo, FeedOpen *open, Snapshot *snapshot)
 		FEED_STATE_ERROR(errmsg("fast_feed.watermark() cannot use a snapshot taken during recovery"),
 						 errhint("Begin another transaction."));
 	feed_in_flight_join();
-	column = feed_followed(PG_GETARG_OID(0), name,
-						   get_func_namespace(fcinfo->flinfo->fn_oid), *snapshot);
-	feed_sequence_open(open, column->sequence);
-	return column;
+	feed_sequence_open(open,
+					   feed_followed(PG_GETARG_OID(0), column,
+									 get_func_namespace(fcinfo->flinfo->fn_oid),
+									 *snapshot));
 }
 
 /*
@@ -251,15 +263,15 @@ open_followed(FunctionCallInfo fcinfo, FeedOpen *open, Snapshot *snapshot)
 Datum
 feed_watermark(PG_FUNCTION_ARGS)
 {
-	const FeedColumn *column;
 	Snapshot	snapshot;
 	FeedOpen	open;
 	int64		result;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	column = open_followed(fcinfo, &open, &snapshot);
-	result = watermark_for(snapshot, &open, PG_GETARG_OID(0), column->attnum);
+	open_followed(fcinfo, &open, &snapshot);
+	result = watermark_for(snapshot, &open, PG_GETARG_OID(0),
+						   PG_ARGISNULL(1) ? "" : NameStr(*PG_GETARG_NAME(1)));
 	feed_sequence_close(&open);
 	PG_RETURN_INT64(result);
 }
@@ -274,7 +286,8 @@ feed_check(PG_FUNCTION_ARGS)
 	Snapshot	snapshot;
 	FeedOpen	open;
 
-	(void) open_followed(fcinfo, &open, &snapshot);
+	open_followed(fcinfo, &open, &snapshot);
+	remember();
 	(void) find_or_compute(&open, snapshot);
 	feed_sequence_close(&open);
 	PG_RETURN_VOID();

@@ -147,8 +147,14 @@ fill(5, 'id bigserial PRIMARY KEY, way text');
 $other->query_safe('CREATE SEQUENCE s MINVALUE 100');
 refused($reader, sprintf($per_row, 'ALTER SEQUENCE t_id_seq OWNED BY NONE; ALTER SEQUENCE s OWNED BY t.id'), '55000',
 	'"s" was altered', 'another sequence within a statement');
+$reader->query_safe('ROLLBACK');
+refused($reader, sprintf($per_row, 'ALTER TABLE t RENAME id TO before; ALTER TABLE t ADD id bigserial UNIQUE'), '55000',
+	'"t_id_seq1" was altered', '... by another column of the name');
+$reader->query_safe('ROLLBACK');
 $reader->query_safe($_) foreach 'BEGIN', "SELECT fast_feed.enable('t', 'id')", 'ALTER SEQUENCE t_id_seq MAXVALUE 1000',
   "SELECT fast_feed.enable('t', 'id')";
+refused($reader, 'SAVEPOINT a; SELECT fast_feed.wait(0)', '25001', 'already called', '... after which it does not wait');
+$reader->query_safe('ROLLBACK TO a');
 is($reader->query_safe("SELECT fast_feed.watermark('t')"), 6, 'enabled, altered and enabled in a transaction');
 $reader->query_safe('ROLLBACK');
 
