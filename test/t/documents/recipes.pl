@@ -48,6 +48,17 @@ SELECT bool_and(uuidv7_ms_timestamp(id) = date_trunc('milliseconds', t)
   FROM (SELECT t, uuidv7_ms(t) AS id
           FROM generate_series(timestamptz '1970-01-01', '2200-01-01', '99 days 1.234567 s') AS t) AS made}),
 	't', '... with a given time, which the other functions know');
+is(query('others', q{
+SELECT uuidv7_ms_timestamp(gen_random_uuid()), uuidv7_ms_timestamp(overlay(uuidv7_ms()::text PLACING '0' FROM 20)::uuid),
+       uuidv7_ms_timestamp(NULL), uuidv7_ms_min(NULL), uuidv7_ms(NULL)}), '||||', '... and which is NULL of other UUIDs');
+is(query('others', q{SELECT uuidv7_ms_min('10889-08-02 05:31:50.655+00')}), 'ffffffff-ffff-7000-8000-000000000000',
+	'... up to the last time of version 7');
+for my $function (qw(uuidv7_ms uuidv7_ms_min)) {
+	for my $time ('1969-12-31 23:59:59.9+00', '4713-01-01 BC', '10889-08-02 05:31:50.656+00', '20000-01-01') {
+		$node->psql('others', "SELECT $function('$time')", stderr => \my $error);
+		like($error, qr/invalid input syntax for type uuid/, "... and $function() refuses $time");
+	}
+}
 
 my @shown = slurp_file('doc/guide.md') =~ /^ ([-0-9a-f]{36} \| (?:Ada|Grace))$/mg;
 is(query('others', join '', find_examples('guide', qr/fast_uuid\.seed/)),
