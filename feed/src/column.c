@@ -67,11 +67,15 @@ relation_changed(Datum arg pg_attribute_unused(), Oid relid)
 	invalidate(!OidIsValid(relid), relid, 0);
 }
 
-/* Something has changed about a sequence, such as the column that owns it. */
+/*
+ * Something has changed about a sequence, such as the column that owns it, or
+ * about a schema, whose name can be in any trigger's arguments.
+ */
 static void
-sequence_changed(Datum arg pg_attribute_unused(),
-				 int cache_id pg_attribute_unused(), uint32 hash)
+catalog_changed(Datum arg pg_attribute_unused(), int cache_id, uint32 hash)
 {
+	if (cache_id == NAMESPACEOID)
+		hash = 0;
 	invalidate(hash == 0, InvalidOid, hash);
 }
 
@@ -83,7 +87,8 @@ feed_column_init(void)
 
 	columns = hash_create("fast_feed columns", 16, &control, HASH_ELEM | HASH_BLOBS);
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(SEQRELID, sequence_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(SEQRELID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(NAMESPACEOID, catalog_changed, (Datum) 0);
 }
 
 /*
@@ -284,7 +289,7 @@ find_out(FeedColumn *column, Relation relation, const Trigger *trigger)
 		sequence = textToQualifiedNameList(cstring_to_text(arguments[1]));
 		column->sequence = list_length(sequence) != 2 ? InvalidOid :
 			get_relname_relid(strVal(lsecond(sequence)),
-							  get_namespace_oid(strVal(linitial(sequence)), false));
+							  get_namespace_oid(strVal(linitial(sequence)), true));
 		if (!OidIsValid(column->sequence))
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_TABLE),

@@ -61,7 +61,8 @@ feed_sequence_open_again(FeedOpen *open, Oid relid)
  * Open a sequence, without reading it.  Raises an error unless its numbers
  * ascend in the order of calls, and survive a crash; that can be altered, so
  * every call asks.  The lock is that of nextval(), so that nobody alters it
- * meanwhile, after which its file would be empty.
+ * meanwhile, after which its file would be empty.  Who waits for the lock can
+ * find that the sequence was dropped.
  */
 void
 feed_sequence_open(FeedOpen *open, Oid relid)
@@ -69,6 +70,9 @@ feed_sequence_open(FeedOpen *open, Oid relid)
 	const char *why_not;
 
 	LockRelationOid(relid, RowExclusiveLock);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		FEED_STATE_ERROR(errmsg("sequence with OID %u was dropped", relid),
+						 errhint("Retry the transaction."));
 	feed_sequence_open_again(open, relid);
 	open->lock = RowExclusiveLock;
 	FEED_TEST_POINT("sequence_opened");

@@ -132,10 +132,10 @@ forget_at_end(void *arg pg_attribute_unused())
  * there is one per address and call, however many statements there are.
  *
  * Raises an error if the call led to another sequence, or the sequence had
- * another file: it was altered or restarted since, or that was rolled back.  For this
- * statement, what was given must stay; for a later one with the same snapshot,
- * after this transaction has restarted the sequence, it must not; and nothing
- * tells one from the other.
+ * another file: it was altered or restarted since, or that was rolled back.
+ * For this statement, what was given must stay; for a later one with the same
+ * snapshot, after this transaction has restarted the sequence, it must not; and
+ * nothing tells one from the other.
  */
 static Given *
 find_given(Snapshot snapshot, const FeedOpen *open, Oid table, const char *column)
@@ -200,10 +200,12 @@ watermark_for(Snapshot snapshot, FeedOpen *open, Oid table, const char *column)
 	Size		xip_size = snapshot->xcnt * sizeof(TransactionId);
 	Given	   *found = find_given(snapshot, open, table, column);
 	Given	   *given;
+	int64		bound;
 
 	if (found != NULL && found->snapshot == snapshot &&
 		found->table == table && strcmp(NameStr(found->column), column) == 0)
 		return found->bound;
+	bound = found != NULL ? found->bound : find_or_compute(open, snapshot);
 	given = MemoryContextAlloc(TopTransactionContext,
 							   offsetof(Given, xip) + xip_size);
 	given->snapshot = snapshot;
@@ -215,11 +217,10 @@ watermark_for(Snapshot snapshot, FeedOpen *open, Oid table, const char *column)
 	given->xcnt = snapshot->xcnt;
 	if (xip_size > 0)
 		memcpy(given->xip, snapshot->xip, xip_size);
-	given->bound = found != NULL ? found->bound :
-		find_or_compute(open, snapshot);
+	given->bound = bound;
 	remember();
 	slist_push_head(&given_list, &given->node);
-	return given->bound;
+	return bound;
 }
 
 /* Has this transaction been given a watermark, or enabled a table? */

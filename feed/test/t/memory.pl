@@ -65,10 +65,18 @@ my %repeated = (
 	  . " PERFORM fast_feed.watermark('t'), fast_feed.next('t_id_seq'); COMMIT; END LOOP",
 	'one transaction' => "FOR i IN 1 .. 3000 LOOP INSERT INTO t DEFAULT VALUES; PERFORM fast_feed.watermark('t'); END LOOP",
 	'savepoints' => 'FOR i IN 1 .. 3000 LOOP BEGIN INSERT INTO t DEFAULT VALUES; RAISE division_by_zero;'
-	  . ' EXCEPTION WHEN division_by_zero THEN END; END LOOP');
+	  . ' EXCEPTION WHEN division_by_zero THEN END; END LOOP',
+	# In a transaction that has a snapshot from before the sequence was restarted.
+	'watermarks that are refused' => "FOR i IN 1 .. 3000 LOOP BEGIN PERFORM fast_feed.watermark('t'); RAISE division_by_zero;"
+	  . ' EXCEPTION WHEN object_not_in_prerequisite_state THEN END; END LOOP');
 foreach my $name (sort keys %repeated)
 {
 	my $repeat = "DO \$\$ BEGIN $repeated{$name}; END \$\$";
+	if ($name =~ /refused/)
+	{
+		$session->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT';
+		$node->safe_psql('postgres', 'ALTER SEQUENCE t_id_seq RESTART');
+	}
 	$session->query_safe($repeat);
 	my $before = $session->query_safe($used);
 	$session->query_safe($repeat) foreach 1 .. 3;

@@ -233,6 +233,20 @@ foreach my $change ('ALTER SEQUENCE %s OWNED BY NONE; ALTER SEQUENCE s OWNED BY 
 	$writer->query_safe('COMMIT');
 }
 
+# ... and that one is dropped.
+foreach my $waits ($insert, "SELECT fast_feed.watermark('t')")
+{
+	$other->query_safe($_) foreach 'DROP TABLE t', 'CREATE TABLE t (id bigserial PRIMARY KEY, way text, changed bigint)',
+	  'CREATE SEQUENCE dropped OWNED BY t.changed', "SELECT fast_feed.enable('t', 'changed', true)", $insert, 'BEGIN',
+	  'ALTER SEQUENCE dropped OWNED BY NONE', 'CREATE SEQUENCE t_changed_seq OWNED BY t.changed', 'DROP SEQUENCE dropped';
+	$writer->send($waits);
+	wait_until_blocked($node, $writer);
+	$other->query_safe('COMMIT');
+	$writer->receive;
+	like($writer->{error}, qr/^55000 .*was dropped.*Retry/s, "the sequence that it waited for is dropped: $waits");
+	$writer->query_safe($waits);
+}
+
 # Numbers that a session has cached before CACHE 1 are gone.
 fill(3);
 $other->query_safe('ALTER SEQUENCE t_id_seq CACHE 50');
@@ -256,6 +270,19 @@ foreach my $change (
 	$other->query_safe($_) foreach split /; ?/, $change;
 	check_late_row($change, $change =~ /RENAME/ ? 23 : 0);
 }
+
+# The schema of a sequence given by name becomes another one's, or nobody's: all sessions follow the same.
+$other->query_safe($_) foreach 'CREATE SCHEMA a', 'CREATE SEQUENCE a.s', 'CREATE SCHEMA b', 'CREATE SEQUENCE b.s START 1001',
+  "CREATE TABLE v (id bigint PRIMARY KEY DEFAULT nextval('a.s'), way text)",
+  "SELECT fast_feed.enable('v', 'id', sequence => 'a.s')";
+my $into_v = "INSERT INTO v (way) VALUES ('') RETURNING id";
+$_->query_safe($into_v) foreach $writer, $reader;
+$other->query_safe($_) foreach 'BEGIN', 'ALTER SCHEMA a RENAME TO c', 'ALTER SCHEMA b RENAME TO a', 'COMMIT';
+refused($writer, $into_v, '23514', 'could be missed', 'the schema is renamed: a number of the sequence before is refused');
+is($reader->query_safe("SELECT fast_feed.watermark('v')"), 1001, '... and the watermark is of the one that is followed');
+$other->query_safe('ALTER SCHEMA a RENAME TO b');
+refused($_, "SELECT fast_feed.watermark('v')", '42P01', 'sequence "a.s" does not exist.*if it was renamed',
+	'... and there is none without a sequence') foreach $reader, $other;
 
 # A sequence that is given to another column leaves sessions that have used it.
 $other->query_safe('DROP TABLE IF EXISTS u');
