@@ -12,23 +12,36 @@
 #include "feed.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* Why the numbers of a sequence do not ascend from 1 on; NULL if they do. */
-static const char *
-why_not_ascending(Relation relation)
+/* How a sequence is defined.  Who has waited for its lock can find that it was dropped. */
+static FormData_pg_sequence
+definition_of(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(SEQRELID,
-										ObjectIdGetDatum(RelationGetRelid(relation)));
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
 	FormData_pg_sequence form;
 
 	if (!HeapTupleIsValid(tuple))
+	{
+		const char *name = get_rel_name(relid);
+
+		if (name == NULL)
+			FEED_STATE_ERROR(errmsg("sequence with OID %u was dropped", relid),
+							 errhint("Retry the transaction."));
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a sequence",
-						RelationGetRelationName(relation))));
+				 errmsg("\"%s\" is not a sequence", name)));
+	}
 	form = *(Form_pg_sequence) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);
+	return form;
+}
+
+/* Why the numbers of a sequence do not ascend from 1 on; NULL if they do. */
+static const char *
+why_not_ascending(Relation relation, FormData_pg_sequence form)
+{
 	if (relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return "The sequence is temporary.";
 	if (relation->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
@@ -61,22 +74,20 @@ feed_sequence_open_again(FeedOpen *open, Oid relid)
  * Open a sequence, without reading it.  Raises an error unless its numbers
  * ascend in the order of calls, and survive a crash; that can be altered, so
  * every call asks.  The lock is that of nextval(), so that nobody alters it
- * meanwhile, after which its file would be empty.  Who waits for the lock can
- * find that the sequence was dropped.
+ * meanwhile, after which its file would be empty.
  */
 void
 feed_sequence_open(FeedOpen *open, Oid relid)
 {
+	FormData_pg_sequence form;
 	const char *why_not;
 
 	LockRelationOid(relid, RowExclusiveLock);
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		FEED_STATE_ERROR(errmsg("sequence with OID %u was dropped", relid),
-						 errhint("Retry the transaction."));
+	form = definition_of(relid);
 	feed_sequence_open_again(open, relid);
 	open->lock = RowExclusiveLock;
 	FEED_TEST_POINT("sequence_opened");
-	why_not = why_not_ascending(open->relation);
+	why_not = why_not_ascending(open->relation, form);
 	if (why_not != NULL)
 		FEED_STATE_ERROR(errmsg("sequence \"%s\" cannot be followed",
 								RelationGetRelationName(open->relation)),

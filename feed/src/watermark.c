@@ -113,6 +113,13 @@ typedef struct Given
 	TransactionId xip[FLEXIBLE_ARRAY_MEMBER];
 } Given;
 
+/* Was this given to a call with these arguments? */
+static bool
+is_of_call(const Given *given, Oid table, const char *column)
+{
+	return given->table == table && strcmp(NameStr(given->column), column) == 0;
+}
+
 static slist_head given_list = SLIST_STATIC_INIT(given_list);
 
 /* At the end of the transaction its memory is gone. */
@@ -148,8 +155,7 @@ find_given(Snapshot snapshot, const FeedOpen *open, Oid table, const char *colum
 	{
 		Given	   *given = slist_container(Given, node, i.cur);
 		bool		is_here = given->snapshot == snapshot;
-		bool		is_call = given->table == table &&
-			strcmp(NameStr(given->column), column) == 0;
+		bool		is_call = is_of_call(given, table, column);
 		bool		is_sequence = given->sequence == sequence->relid;
 
 		/* Not a savepoint's, after which it would still be listed. */
@@ -203,7 +209,7 @@ watermark_for(Snapshot snapshot, FeedOpen *open, Oid table, const char *column)
 	int64		bound;
 
 	if (found != NULL && found->snapshot == snapshot &&
-		found->table == table && strcmp(NameStr(found->column), column) == 0)
+		is_of_call(found, table, column))
 		return found->bound;
 	bound = found != NULL ? found->bound : find_or_compute(open, snapshot);
 	given = MemoryContextAlloc(TopTransactionContext,
@@ -235,10 +241,9 @@ feed_watermark_is_given(void)
  * of the calling statement.  Raises an error where there can be no watermark.
  */
 static void
-open_followed(FunctionCallInfo fcinfo, FeedOpen *open, Snapshot *snapshot)
+open_followed(FunctionCallInfo fcinfo, const char *column, FeedOpen *open,
+			  Snapshot *snapshot)
 {
-	const char *column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
-
 	feed_require_primary("fast_feed.watermark()");
 	if (!ActiveSnapshotSet())
 		elog(ERROR, "fast_feed.watermark() requires a snapshot");
@@ -264,15 +269,16 @@ open_followed(FunctionCallInfo fcinfo, FeedOpen *open, Snapshot *snapshot)
 Datum
 feed_watermark(PG_FUNCTION_ARGS)
 {
+	const char *column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 	Snapshot	snapshot;
 	FeedOpen	open;
 	int64		result;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	open_followed(fcinfo, &open, &snapshot);
+	open_followed(fcinfo, column, &open, &snapshot);
 	result = watermark_for(snapshot, &open, PG_GETARG_OID(0),
-						   PG_ARGISNULL(1) ? "" : NameStr(*PG_GETARG_NAME(1)));
+						   column != NULL ? column : "");
 	feed_sequence_close(&open);
 	PG_RETURN_INT64(result);
 }
@@ -287,7 +293,7 @@ feed_check(PG_FUNCTION_ARGS)
 	Snapshot	snapshot;
 	FeedOpen	open;
 
-	open_followed(fcinfo, &open, &snapshot);
+	open_followed(fcinfo, NameStr(*PG_GETARG_NAME(1)), &open, &snapshot);
 	remember();
 	(void) find_or_compute(&open, snapshot);
 	feed_sequence_close(&open);

@@ -58,29 +58,27 @@ $node->restart;
 my $session = RawSession->start($node);
 $session->query_safe($_) foreach @calls;
 
-# What remains of a call, in a transaction and after it, in bytes.
-my $used = 'SELECT sum(used_bytes) FROM pg_backend_memory_contexts';
-my %repeated = (
-	'a transaction each' => 'FOR i IN 1 .. 3000 LOOP INSERT INTO t DEFAULT VALUES;'
-	  . " PERFORM fast_feed.watermark('t'), fast_feed.next('t_id_seq'); COMMIT; END LOOP",
-	'one transaction' => "FOR i IN 1 .. 3000 LOOP INSERT INTO t DEFAULT VALUES; PERFORM fast_feed.watermark('t'); END LOOP",
-	'savepoints' => 'FOR i IN 1 .. 3000 LOOP BEGIN INSERT INTO t DEFAULT VALUES; RAISE division_by_zero;'
-	  . ' EXCEPTION WHEN division_by_zero THEN END; END LOOP',
-	# In a transaction that has a snapshot from before the sequence was restarted.
-	'watermarks that are refused' => "FOR i IN 1 .. 3000 LOOP BEGIN PERFORM fast_feed.watermark('t'); RAISE division_by_zero;"
-	  . ' EXCEPTION WHEN object_not_in_prerequisite_state THEN END; END LOOP');
-foreach my $name (sort keys %repeated)
+# What remains of these statements, in a transaction and after it, in bytes.
+sub check_memory
 {
-	my $repeat = "DO \$\$ BEGIN $repeated{$name}; END \$\$";
-	if ($name =~ /refused/)
-	{
-		$session->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT';
-		$node->safe_psql('postgres', 'ALTER SEQUENCE t_id_seq RESTART');
-	}
+	my ($name, $statements) = @_;
+	my $used = 'SELECT sum(used_bytes) FROM pg_backend_memory_contexts';
+	my $repeat = "DO \$\$ BEGIN FOR i IN 1 .. 3000 LOOP $statements END LOOP; END \$\$";
 	$session->query_safe($repeat);
 	my $before = $session->query_safe($used);
 	$session->query_safe($repeat) foreach 1 .. 3;
-	cmp_ok($session->query_safe($used) - $before, '<', 5000, "$name: memory does not grow");
+	return cmp_ok($session->query_safe($used) - $before, '<', 5000, "$name: memory does not grow");
 }
+check_memory('one transaction', "INSERT INTO t DEFAULT VALUES; PERFORM fast_feed.watermark('t');");
+check_memory('a transaction each',
+	"INSERT INTO t DEFAULT VALUES; PERFORM fast_feed.watermark('t'), fast_feed.next('t_id_seq'); COMMIT;");
+check_memory('savepoints',
+	'BEGIN INSERT INTO t DEFAULT VALUES; RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN END;');
+
+# With a snapshot from before the sequence was restarted.
+$session->query_safe($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT';
+$node->safe_psql('postgres', 'ALTER SEQUENCE t_id_seq RESTART');
+check_memory('refused watermarks', "BEGIN PERFORM fast_feed.watermark('t'); RAISE division_by_zero;"
+	  . ' EXCEPTION WHEN object_not_in_prerequisite_state THEN END;');
 $node->stop;
 done_testing();
